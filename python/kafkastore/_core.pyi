@@ -7,13 +7,14 @@ and record bytes cross only for the coordinators' own logs.
 import builtins
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, Final, Self, final
+from typing import Any, Literal, Self, final
 
 __all__ = [
     "INTERNAL_TOPICS",
     "AppendDone",
     "BatchDescription",
     "BatchHeaders",
+    "BrokerConnection",
     "BrokerLogin",
     "BrokerTls",
     "Check",
@@ -45,7 +46,6 @@ __all__ = [
     "LogDirFailed",
     "LogDirReplica",
     "LogLine",
-    "LoginExchange",
     "LowWatermarkMoved",
     "MessageField",
     "MissingLog",
@@ -74,7 +74,6 @@ __all__ = [
     "Split",
     "StartError",
     "ThreadFailed",
-    "TlsLink",
     "TooManyRowsError",
     "TopicPartitionFiles",
     "TransactionDescription",
@@ -401,25 +400,6 @@ class BrokerTls:
     @property
     def user(self) -> str | None:
         """The user that this broker's own certificate names, by ``ssl.principal.mapping.rules``."""
-    def begin(self, host: str) -> TlsLink:
-        """TLS of a new connection to ``host``. Raises ConnectionError for a host that no certificate can name."""
-
-@final
-class TlsLink:
-    """TLS of one connection, without its socket: the caller carries the bytes."""
-
-    @property
-    def is_shaken(self) -> bool:
-        """Whether the handshake is done."""
-    def receive(self, data: bytes) -> tuple[bytes, bool]:
-        """Takes received bytes; returns what they say, and whether the other end has said that no more come. Raises
-        ConnectionError; :meth:`take` has TLS's alert then."""
-    def send(self, data: bytes) -> None:
-        """Encrypts; :meth:`take` has the records."""
-    def close(self) -> None:
-        """Says that no more bytes come; :meth:`take` has the record."""
-    def take(self) -> bytes:
-        """The bytes that are to be sent now."""
 
 @final
 class BrokerLogin:
@@ -436,21 +416,39 @@ class BrokerLogin:
     @property
     def is_required(self) -> bool:
         """Whether a connection to a broker that does not serve the proof is of no use."""
-    def begin(self, client_id: str) -> tuple[LoginExchange, bytes]:
-        """Begins a proof on a new connection, with the first frame to be sent."""
 
 @final
-class LoginExchange:
-    """A proof that has begun."""
+class BrokerConnection:
+    """A connection to a broker for a loop that must not wait: where a method returns None, the same call goes on once
+    the socket may be written to (:attr:`wants_to_write`) or else read from. Requests are answered in their order. After
+    an error it is of no more use; the error's text is a clause."""
 
-    MAX_ANSWER_BYTES: Final[int]
+    def __new__(
+        cls,
+        host: str,
+        addresses: Sequence[tuple[str, int]],
+        client_id: str,
+        tls: BrokerTls | None,
+        login: BrokerLogin | None,
+    ) -> Self:
+        """Not opened yet. ``addresses``: of the host, with the port."""
+    def fileno(self) -> int:
+        """The socket, which another one may follow while it is opened; -1 when there is none."""
     @property
-    def is_at_handshake(self) -> bool:
-        """Whether the other broker has not agreed to the proof: it may not know it."""
-    def take(self, answer: bytes) -> tuple[bytes | None, int]:
-        """Takes the answer to the last frame, without its size. Returns the next frame to be sent; None when both ends
-        have proven who they are, with the milliseconds after which the session ends (0: never). Raises
-        PermissionError when the proof fails."""
+    def wants_to_write(self) -> bool: ...
+    @property
+    def is_usable(self) -> bool:
+        """Whether the next request may be sent: all are answered, the broker has not closed it, and its session does
+        not end soon."""
+    def open(self) -> Literal[True] | None:
+        """Connects, to the first address that accepts; TLS; the proof. Raises OSError: PermissionError when the proof
+        failed."""
+    def send(self, api_key: int, api_version: int, is_flexible: bool, body: bytes) -> None:
+        """Puts a request in line. Raises ConnectionError."""
+    def receive(self) -> bytes | None:
+        """The answer's body behind the correlation id. Raises ConnectionError."""
+    def close(self) -> None:
+        """Whoever waits for its socket goes on, and gets an error; the descriptor lives as long as this object."""
 
 @final
 class Groups:

@@ -7,23 +7,25 @@
 //!
 //! A version with tagged fields has them behind the client id and behind the correlation id. Answers come in the order
 //! of the requests; several may be on their way. A session of SASL that ends at some time is replaced by another, over
-//! another connection, before it does.
+//! another connection, before it does; where the connection never waits its caller has to do that.
 
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind};
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::dial::{Limits, Opened, dial};
-use crate::reasons::{CLOSED, NOT_KAFKA, SPEAKS_TLS, is_closed, is_final, is_shut_out, reason_of};
-use crate::security::Security;
-use crate::stream::Stream;
-use crate::{Request, Server};
 use protocol::write_request;
+
+use crate::dial::{Limits, Opened, dial};
+use crate::frames::Frames;
+use crate::reasons::{CLOSED, NOT_KAFKA, is_closed, is_final, is_shut_out, reason_of};
+use crate::security::Security;
+use crate::{Request, Server};
 
 /// Enough for metadata of more than a million partitions, or for what a fetch asks for; a larger size is not Kafka's
 /// protocol (an HTTP port, say).
-const MAX_ANSWER_BYTES: u64 = 256 << 20;
+const MAX_ANSWER_BYTES: usize = 256 << 20;
 
 /// Why a server gave no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,10 +45,11 @@ pub struct NoAnswer {
 pub struct Connection {
     address: String,
     server: Server,
-    client_id: &'static str,
+    client_id: String,
     security: Security,
-    limits: Limits,
-    stream: Stream,
+    /// `None` for one that never waits.
+    limits: Option<Limits>,
+    frames: Frames,
     ends: Option<Instant>,
     /// Whether the broker has answered a request.
     is_known: bool,
@@ -56,34 +59,55 @@ pub struct Connection {
 
 impl Connection {
     /// Connects; `timeout` bounds this wait and every later one for bytes of an answer.
-    pub fn open(
-        server: &Server,
-        client_id: &'static str,
-        security: &Security,
-        timeout: Duration,
-    ) -> Result<Self, NoAnswer> {
+    pub fn open(server: &Server, client_id: &str, security: &Security, timeout: Duration) -> Result<Self, NoAnswer> {
         let limits = Limits {
             connect: timeout,
             socket: timeout,
         };
-        let Opened { stream, ends } = open(server, client_id, security, limits)?;
-        Ok(Self {
+        let opened = open(server, client_id, security, limits)?;
+        Ok(Self::over(opened, server, client_id, security, Some(limits)))
+    }
+
+    /// Over a connection that was opened, with limits if its socket blocks.
+    pub fn over(
+        Opened { stream, ends }: Opened,
+        server: &Server,
+        client_id: &str,
+        security: &Security,
+        limits: Option<Limits>,
+    ) -> Self {
+        Self {
             address: address_of(server),
             server: server.clone(),
-            client_id,
+            client_id: client_id.to_owned(),
             security: security.clone(),
             limits,
-            stream,
+            frames: Frames::new(stream),
             ends,
             is_known: false,
             sent: 0,
             received: 0,
-        })
+        }
     }
 
     /// The server, as host:port.
     pub fn address(&self) -> &str {
         &self.address
+    }
+
+    /// Its socket.
+    pub fn socket(&self) -> &TcpStream {
+        self.frames.stream.socket()
+    }
+
+    /// Whether a request is not written yet: only where the connection never waits.
+    pub fn wants_to_write(&self) -> bool {
+        self.frames.wants_to_write()
+    }
+
+    /// Whether its session of SASL is to be replaced.
+    pub fn is_over(&self) -> bool {
+        self.ends.is_some_and(|ends| Instant::now() >= ends)
     }
 
     /// Whether it leads to this server, by this login.
@@ -99,16 +123,19 @@ impl Connection {
     /// Whether nothing has come that was not read: a broker that closes a connection says so.
     pub fn is_quiet(&self) -> bool {
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        matches!(poll(&mut [PollFd::new(&self.stream, PollFlags::IN)], Some(&now)), Ok(0))
+        matches!(
+            poll(&mut [PollFd::new(&self.frames.stream, PollFlags::IN)], Some(&now)),
+            Ok(0)
+        )
     }
 
     /// Bounds each later wait.
     pub fn set_timeout(&mut self, timeout: Duration) -> io::Result<()> {
-        self.limits = Limits {
+        self.limits = Some(Limits {
             connect: timeout,
             socket: timeout,
-        };
-        let socket = self.stream.socket();
+        });
+        let socket = self.socket();
         socket.set_read_timeout(Some(timeout))?;
         socket.set_write_timeout(Some(timeout))
     }
@@ -123,43 +150,57 @@ impl Connection {
         Ok(answer)
     }
 
-    /// Sends a request without waiting.
+    /// Sends a request, and waits for nothing.
     pub fn send(&mut self, request: &Request) -> Result<(), NoAnswer> {
-        let is_over = self.ends.is_some_and(|ends| Instant::now() >= ends);
-        if is_over && self.sent == self.received {
-            let opened = open(&self.server, self.client_id, &self.security, self.limits)?;
-            (self.stream, self.ends) = (opened.stream, opened.ends);
+        if let Some(limits) = self.limits
+            && self.is_over()
+            && self.is_answered()
+        {
+            let opened = open(&self.server, &self.client_id, &self.security, limits)?;
+            (self.frames, self.ends) = (Frames::new(opened.stream), opened.ends);
         }
-        self.sent = self.sent.wrapping_add(1);
         let api = (request.api_key, request.api_version);
-        let mut frame = Vec::new();
-        write_request(
-            &mut frame,
-            api,
-            self.sent,
-            self.client_id,
-            request.is_flexible,
-            &request.body,
-        );
-        let written = self.stream.write_frame(&frame);
-        written.map_err(|error| self.lost(&error))
+        self.send_by(api, request.is_flexible, &request.body)
+    }
+
+    /// Sends a request; what a socket that does not block takes not now goes with [`Self::receive_now`].
+    pub fn send_by(&mut self, api: (i16, i16), is_flexible: bool, body: &[u8]) -> Result<(), NoAnswer> {
+        self.sent = self.sent.wrapping_add(1);
+        let mut request = Vec::new();
+        write_request(&mut request, api, self.sent, &self.client_id, is_flexible, body);
+        self.frames.put(request);
+        match self.frames.write() {
+            Err(error) if self.has_to_wait(&error) => Ok(()),
+            written => written.map_err(|error| self.lost(&error)),
+        }
     }
 
     /// The answer to the first request that has none yet: its header, which begins with the correlation id (four
     /// bytes), and its body, in `answer`, whose memory is used again.
     pub fn receive(&mut self, answer: &mut Vec<u8>) -> Result<(), NoAnswer> {
+        self.receive_now(answer).map(drop)
+    }
+
+    /// As [`Self::receive`]; `false` is not yet, and the next call must be with the same `answer`.
+    pub fn receive_now(&mut self, answer: &mut Vec<u8>) -> Result<bool, NoAnswer> {
+        let received = self
+            .frames
+            .write()
+            .and_then(|()| self.frames.read(answer, MAX_ANSWER_BYTES));
+        match received {
+            Err(error) if self.has_to_wait(&error) => return Ok(false),
+            received => received.map_err(|error| self.lost(&error))?,
+        }
         self.received = self.received.wrapping_add(1);
-        answer.clear();
-        let mut size = [0; 4];
-        self.read(&mut size, answer).map_err(|error| self.lost(&error))?;
-        if answer.first_chunk() == Some(&self.received.to_be_bytes()) {
-            self.is_known = true;
-            return Ok(());
+        if answer.first_chunk() != Some(&self.received.to_be_bytes()) {
+            return Err(self.malformed());
         }
-        if protocol::stranger(size) == Some("TLS") {
-            return Err(self.failed(SPEAKS_TLS.to_owned(), true));
-        }
-        Err(self.malformed())
+        self.is_known = true;
+        Ok(true)
+    }
+
+    fn has_to_wait(&self, error: &io::Error) -> bool {
+        error.kind() == ErrorKind::WouldBlock && self.limits.is_none()
     }
 
     /// The failure of a server whose answer cannot be understood.
@@ -193,20 +234,6 @@ impl Connection {
             is_final,
             is_shut_out: false,
         }
-    }
-
-    /// Reads an answer; nothing but its size when that is impossible.
-    fn read(&mut self, size: &mut [u8; 4], answer: &mut Vec<u8>) -> io::Result<()> {
-        self.stream.read_exact(size)?;
-        let Ok(size @ 4..=MAX_ANSWER_BYTES) = u64::try_from(i32::from_be_bytes(*size)) else {
-            return Ok(());
-        };
-        // grows with what arrives, not with what the size claims
-        (&mut self.stream).take(size).read_to_end(answer)?;
-        if (answer.len() as u64) < size {
-            return Err(ErrorKind::UnexpectedEof.into());
-        }
-        Ok(())
     }
 }
 

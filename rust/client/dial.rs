@@ -1,9 +1,15 @@
 //! Opens a connection: the first address of the host that accepts, TLS, then the login. Nothing is sent before the
 //! login.
 //!
-//! A socket is handed to the caller before it is connected, so whoever stops can shut it down at any time.
+//! ```text
+//! Unconnected ─▶ Connecting ─▶ Shaking ─▶ Proving ─▶ Opened
+//! ```
+//! With [`Limits`] the sockets block, and one step does all of it. Without, no step waits: `WouldBlock` says that the
+//! next one is due when the socket is ready. A socket is handed to the caller before it is connected, so whoever stops
+//! can shut it down at any time.
 
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind};
+use std::mem;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
@@ -11,8 +17,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
-use crate::login::{Login, MAX_ANSWER_BYTES, Step, Unproven};
-use crate::reasons::{NOT_KAFKA, SPEAKS_TLS, shut_out};
+use crate::frames::Frames;
+use crate::login::{Login, LoginExchange, MAX_ANSWER_BYTES, Step, Unproven};
+use crate::reasons::shut_out;
 use crate::security::Security;
 use crate::stream::Stream;
 
@@ -30,17 +37,16 @@ pub struct Limits {
 
 /// A connection over which requests may be sent.
 pub struct Opened {
-    /// Its bytes; the socket blocks.
+    /// Its bytes.
     pub stream: Stream,
     /// When the session of SASL is to be replaced by another; `None` is never.
     pub ends: Option<Instant>,
 }
 
-/// Opens a connection to a host. `began` gets the socket before it is connected.
+/// Opens a connection to a host, whose socket blocks. `began` gets the socket before it is connected.
 ///
 /// # Errors
-/// `PermissionDenied` when the login failed, `InvalidData` when TLS failed, `ConnectionAborted` when the broker closed
-/// the connection before it let the client in; what the system says otherwise.
+/// As of [`Opening::step`].
 pub fn dial(
     (host, port): (&str, u16),
     client_id: &str,
@@ -48,112 +54,206 @@ pub fn dial(
     limits: Limits,
     began: &dyn Fn(&TcpStream) -> io::Result<()>,
 ) -> io::Result<Opened> {
-    let mut stream = protect(host, port, security, limits, began)?;
-    let Some(login) = &security.login else {
-        return Ok(Opened { stream, ends: None });
-    };
-    match prove(&mut stream, login, client_id) {
-        Ok(lifetime) => Ok(Opened {
-            stream,
-            ends: lifetime.map(|it| Instant::now() + it.mul_f64(SESSION_PART)),
-        }),
-        Err(Unproven::NotServed(_)) if !login.is_required => Ok(Opened {
-            stream: protect(host, port, security, limits, began)?,
-            ends: None,
-        }),
-        Err(unproven) => Err(unproven.into()),
-    }
+    let addresses = (host, port).to_socket_addrs()?.collect();
+    Opening::new(host, addresses, client_id, security.clone(), Some(limits)).step(began)
 }
 
-fn protect(
-    host: &str,
-    port: u16,
-    security: &Security,
-    limits: Limits,
-    began: &dyn Fn(&TcpStream) -> io::Result<()>,
-) -> io::Result<Stream> {
-    let socket = connect(host, port, limits.connect, began)?;
-    socket.set_nodelay(true)?;
-    socket.set_read_timeout(Some(limits.socket))?;
-    socket.set_write_timeout(Some(limits.socket))?;
-    match &security.tls {
-        Some(tls) => match tls.shake(host, socket) {
-            Ok(shaken) => Ok(Stream::Tls(Box::new(shaken))),
-            Err(error) => Err(shut_out(
-                error,
-                "it closed the connection in the handshake of TLS: does its listener have TLS? See security.protocol",
-            )),
-        },
-        None => Ok(Stream::Plain(socket)),
-    }
+/// A connection that is being opened; see the module.
+pub struct Opening {
+    host: String,
+    addresses: Vec<SocketAddr>,
+    /// How many of them were tried.
+    tried: usize,
+    client_id: String,
+    security: Security,
+    limits: Option<Limits>,
+    stage: Stage,
 }
 
-/// How long the session lasts; `None` when it has no end.
-fn prove(stream: &mut Stream, login: &Login, client_id: &str) -> Result<Option<Duration>, Unproven> {
-    let (mut exchange, mut frame) = login.begin(client_id);
-    let mut answer = Vec::new();
-    loop {
-        let exchanged = stream
-            .write_frame(&frame)
-            .and_then(|()| read_answer(stream, &mut answer));
-        if let Err(error) = exchanged {
-            let is_known = !exchange.is_at_handshake();
-            return Err(match (is_known, login.is_secret) {
-                (true, true) => Unproven::Failed(error),
-                (false, true) => Unproven::NotServed(error),
-                (true, false) => Unproven::Failed(shut_out(error, "it closed the connection in the login")),
-                (false, false) => Unproven::NotServed(shut_out(
-                    error,
-                    "it closed the connection when it was asked for a login: does its listener have SASL and no TLS? \
-                     See security.protocol",
-                )),
-            });
+enum Stage {
+    Unconnected,
+    Connecting(TcpStream),
+    Shaking(Stream),
+    Proving(Box<Proof>),
+}
+
+struct Proof {
+    frames: Frames,
+    exchange: LoginExchange,
+    answer: Vec<u8>,
+}
+
+impl Opening {
+    /// Not begun. `addresses` are those of the host.
+    pub fn new(
+        host: &str,
+        addresses: Vec<SocketAddr>,
+        client_id: &str,
+        security: Security,
+        limits: Option<Limits>,
+    ) -> Self {
+        Self {
+            host: host.to_owned(),
+            addresses,
+            tried: 0,
+            client_id: client_id.to_owned(),
+            security,
+            limits,
+            stage: Stage::Unconnected,
         }
-        match exchange.take(login, &answer)? {
-            Step::Send(next) => frame = next,
-            Step::Done(lifetime_ms) => {
-                let lifetime = u64::try_from(lifetime_ms).ok().filter(|ms| *ms > 0);
-                return Ok(lifetime.map(Duration::from_millis));
+    }
+
+    /// The socket, once there is one.
+    pub fn socket(&self) -> Option<&TcpStream> {
+        match &self.stage {
+            Stage::Unconnected => None,
+            Stage::Connecting(socket) => Some(socket),
+            Stage::Shaking(stream) => Some(stream.socket()),
+            Stage::Proving(proof) => Some(proof.frames.stream.socket()),
+        }
+    }
+
+    /// Whether the next step is due when the socket takes bytes, not when it has some.
+    pub fn wants_to_write(&self) -> bool {
+        match &self.stage {
+            Stage::Unconnected => false,
+            Stage::Connecting(_) => true,
+            Stage::Shaking(stream) => stream.wants_to_write(),
+            Stage::Proving(proof) => proof.frames.wants_to_write(),
+        }
+    }
+
+    /// Goes on. `began` gets each socket before it is connected.
+    ///
+    /// # Errors
+    /// `WouldBlock`: see the module. `PermissionDenied` when the login failed, `InvalidData` when TLS failed,
+    /// `ConnectionAborted` when the broker closed the connection before it let the client in; what the system says
+    /// otherwise.
+    pub fn step(&mut self, began: &dyn Fn(&TcpStream) -> io::Result<()>) -> io::Result<Opened> {
+        loop {
+            self.stage = match mem::replace(&mut self.stage, Stage::Unconnected) {
+                Stage::Unconnected => Stage::Connecting(self.begin(began)?),
+                Stage::Connecting(socket) => match end_connecting(&socket, self.limits) {
+                    Ok(()) => Stage::Shaking(self.protect(socket)?),
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                        return self.wait(Stage::Connecting(socket), error);
+                    }
+                    Err(error) if self.tried == self.addresses.len() => return Err(error),
+                    Err(_) => Stage::Unconnected,
+                },
+                Stage::Shaking(mut stream) => match stream.shake() {
+                    Ok(()) => match &self.security.login {
+                        Some(login) => Stage::Proving(Box::new(Proof::begin(stream, login, &self.client_id))),
+                        None => return Ok(Opened { stream, ends: None }),
+                    },
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                        return self.wait(Stage::Shaking(stream), error);
+                    }
+                    Err(error) => {
+                        return Err(shut_out(
+                            error,
+                            "it closed the connection in the handshake of TLS: does its listener have TLS? See \
+                             security.protocol",
+                        ));
+                    }
+                },
+                Stage::Proving(mut proof) => {
+                    let Some(login) = self.security.login.clone() else {
+                        continue;
+                    };
+                    match proof.step(&login) {
+                        Ok(lifetime) => {
+                            return Ok(Opened {
+                                stream: proof.frames.stream,
+                                ends: lifetime.map(|it| Instant::now() + it.mul_f64(SESSION_PART)),
+                            });
+                        }
+                        Err(Unproven::NotServed(error) | Unproven::Failed(error))
+                            if error.kind() == ErrorKind::WouldBlock && self.limits.is_none() =>
+                        {
+                            return self.wait(Stage::Proving(proof), error);
+                        }
+                        Err(Unproven::NotServed(_)) if !login.is_required => {
+                            (self.security.login, self.tried) = (None, 0);
+                            Stage::Unconnected
+                        }
+                        Err(unproven) => return Err(unproven.into()),
+                    }
+                }
             }
         }
     }
-}
 
-fn read_answer(stream: &mut Stream, answer: &mut Vec<u8>) -> io::Result<()> {
-    let mut prefix = [0; 4];
-    stream.read_exact(&mut prefix)?;
-    let size = usize::try_from(i32::from_be_bytes(prefix)).unwrap_or(usize::MAX);
-    if size > MAX_ANSWER_BYTES {
-        let is_tls = protocol::stranger(prefix) == Some("TLS");
-        let reason = if is_tls { SPEAKS_TLS } else { NOT_KAFKA };
-        return Err(io::Error::new(ErrorKind::InvalidData, reason));
+    fn wait(&mut self, stage: Stage, error: io::Error) -> io::Result<Opened> {
+        self.stage = stage;
+        Err(error)
     }
-    answer.clear();
-    if stream.take(size as u64).read_to_end(answer)? < size {
-        return Err(ErrorKind::UnexpectedEof.into());
-    }
-    Ok(())
-}
 
-/// Connects to the first address of the host that accepts the connection.
-fn connect(
-    host: &str,
-    port: u16,
-    limit: Duration,
-    began: &dyn Fn(&TcpStream) -> io::Result<()>,
-) -> io::Result<TcpStream> {
-    let mut last = io::Error::new(ErrorKind::NotFound, format!("{host} has no address"));
-    for address in (host, port).to_socket_addrs()? {
-        let connected = begin_connecting(address).and_then(|socket| {
-            began(&socket)?;
-            end_connecting(&socket, limit).map(|()| socket)
-        });
-        match connected {
-            Err(error) => last = error,
-            connected => return connected,
+    /// Begins to connect to the next address to which that is possible.
+    fn begin(&mut self, began: &dyn Fn(&TcpStream) -> io::Result<()>) -> io::Result<TcpStream> {
+        let mut last = io::Error::new(ErrorKind::NotFound, format!("{} has no address", self.host));
+        while let Some(address) = self.addresses.get(self.tried) {
+            self.tried += 1;
+            match begin_connecting(*address).and_then(|socket| began(&socket).map(|()| socket)) {
+                Err(error) => last = error,
+                begun => return begun,
+            }
+        }
+        Err(last)
+    }
+
+    fn protect(&self, socket: TcpStream) -> io::Result<Stream> {
+        match &self.security.tls {
+            Some(tls) => tls.over(&self.host, socket),
+            None => Ok(Stream::Plain(socket)),
         }
     }
-    Err(last)
+}
+
+impl Proof {
+    fn begin(stream: Stream, login: &Login, client_id: &str) -> Self {
+        let (exchange, frame) = login.begin(client_id);
+        let mut frames = Frames::new(stream);
+        frames.put(frame);
+        Self {
+            frames,
+            exchange,
+            answer: Vec::new(),
+        }
+    }
+
+    /// How long the session lasts; `None` when it has no end.
+    fn step(&mut self, login: &Login) -> Result<Option<Duration>, Unproven> {
+        loop {
+            let exchanged = self
+                .frames
+                .write()
+                .and_then(|()| self.frames.read(&mut self.answer, MAX_ANSWER_BYTES));
+            if let Err(error) = exchanged {
+                let is_known = !self.exchange.is_at_handshake();
+                return Err(match (is_known, login.is_secret) {
+                    (true, true) => Unproven::Failed(error),
+                    (false, true) => Unproven::NotServed(shut_out(
+                        error,
+                        "it does not take the proof that this is a broker (it closed the connection)",
+                    )),
+                    (true, false) => Unproven::Failed(shut_out(error, "it closed the connection in the login")),
+                    (false, false) => Unproven::NotServed(shut_out(
+                        error,
+                        "it closed the connection when it was asked for a login: does its listener have SASL and no \
+                         TLS? See security.protocol",
+                    )),
+                });
+            }
+            match self.exchange.take(login, &self.answer)? {
+                Step::Send(next) => self.frames.put(next),
+                Step::Done(lifetime_ms) => {
+                    let lifetime = u64::try_from(lifetime_ms).ok().filter(|ms| *ms > 0);
+                    return Ok(lifetime.map(Duration::from_millis));
+                }
+            }
+        }
+    }
 }
 
 /// Begins to connect a socket to `address`; the connection is not established yet. A shutdown has an effect only from
@@ -172,13 +272,14 @@ fn begin_connecting(address: SocketAddr) -> io::Result<TcpStream> {
     }
 }
 
-/// Waits for `limit` at most until the socket is connected or shut down, then makes the socket blocking.
-fn end_connecting(socket: &TcpStream, limit: Duration) -> io::Result<()> {
-    let end = Instant::now() + limit;
+/// Waits until the socket is connected or shut down, then has it wait within the limits; without, returns `WouldBlock`.
+fn end_connecting(socket: &TcpStream, limits: Option<Limits>) -> io::Result<()> {
+    let end = limits.map(|limits| Instant::now() + limits.connect);
     loop {
-        let left = end.saturating_duration_since(Instant::now());
+        let left = end.map_or(Duration::ZERO, |end| end.saturating_duration_since(Instant::now()));
         let timeout = Timespec::try_from(left).map_err(|_| ErrorKind::InvalidInput)?;
         match poll(&mut [PollFd::new(socket, PollFlags::OUT)], Some(&timeout)) {
+            Ok(0) if end.is_none() => return Err(ErrorKind::WouldBlock.into()),
             Ok(0) => return Err(ErrorKind::TimedOut.into()),
             Ok(_) => break,
             Err(Errno::INTR) => {}
@@ -189,5 +290,15 @@ fn end_connecting(socket: &TcpStream, limit: Duration) -> io::Result<()> {
         return Err(error);
     }
     socket.peer_addr()?; // fails for a socket that was shut down
-    socket.set_nonblocking(false)
+    socket.set_nodelay(true)?;
+    let Some(limits) = limits else {
+        return Ok(());
+    };
+    socket.set_nonblocking(false)?;
+    socket.set_read_timeout(Some(limits.socket))?;
+    socket.set_write_timeout(Some(limits.socket))
 }
+
+#[cfg(test)]
+#[path = "dial_tests.rs"]
+mod tests;

@@ -1,7 +1,8 @@
 //! A client of brokers: connections, how they are protected, and how the client proves who it is.
 //!
-//! Everything blocks, and each wait ends within a timeout, with an answer or an error of one sentence. The map:
-//! [`Connection`] asks one question after the other; `dial` opens what is below it: a socket, `tls`, a `login`;
+//! Everything blocks, and each wait ends within a timeout, with an answer or an error of one sentence; for a loop of
+//! events a connection is opened and used without a wait. The map: [`Connection`] asks one question after the other, in
+//! `frames`; `dial` opens what is below it: a socket, `tls`, a `login`;
 //! [`Security`] reads the keys that say which, `jaas` and `bearer` two of them; `reasons` says why it was in vain, and
 //! [`Pool`] keeps connections for the next question. Nothing here knows what its callers do with the answers.
 
@@ -10,6 +11,7 @@
 mod bearer;
 mod connection;
 mod dial;
+mod frames;
 pub mod jaas;
 mod login;
 mod pool;
@@ -23,8 +25,8 @@ pub mod tls;
 
 pub use bearer::TokenSource;
 pub use connection::{Connection, NoAnswer};
-pub use dial::{Limits, Opened, dial};
-pub use login::{Login, LoginExchange, MAX_ANSWER_BYTES, Step, Unproven};
+pub use dial::{Limits, Opened, Opening, dial};
+pub use login::Login;
 pub use pool::Pool;
 pub use random::{nonce, random};
 pub use reasons::{is_final, is_shut_out, reason_of};

@@ -1,12 +1,13 @@
 //! Connections between two questions, kept for the next question to the same server by the same login: to connect
 //! takes a handshake of TLS and a login, a hundred times what a question takes.
 //!
-//! A connection that the broker has closed meanwhile is not given out. One that is not used for [`MAX_IDLE`] is closed
-//! with the next question. Never: gives a connection to two callers, or to a process that was forked off.
+//! A connection that the broker has closed meanwhile is not given out. One that is not used for [`MAX_IDLE`] is closed,
+//! by a thread that ends with the last of them. Never: gives a connection to two callers, or to a process that was
+//! forked off.
 
-use std::process;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
+use std::{process, thread};
 
 use parking_lot::Mutex;
 
@@ -25,9 +26,24 @@ struct Idle {
     process: u32,
 }
 
+#[derive(Default)]
+struct Kept {
+    idle: Vec<Idle>,
+    /// The process that has a thread which closes them.
+    closer: Option<u32>,
+}
+
+impl Kept {
+    fn close_old(&mut self) {
+        let (now, process) = (Instant::now(), process::id());
+        self.idle
+            .retain(|one| one.process == process && now.duration_since(one.since) < MAX_IDLE);
+    }
+}
+
 /// See the module.
 #[derive(Default)]
-pub struct Pool(Mutex<Vec<Idle>>);
+pub struct Pool(Mutex<Kept>);
 
 static SHARED: LazyLock<Arc<Pool>> = LazyLock::new(Arc::default);
 
@@ -38,16 +54,10 @@ impl Pool {
     }
 
     /// A connection whose every request has its answer; it waits for `timeout` from now on.
-    pub fn take(
-        &self,
-        server: &Server,
-        client_id: &'static str,
-        security: &Security,
-        timeout: Duration,
-    ) -> Option<Connection> {
-        let (now, process) = (Instant::now(), process::id());
-        let mut idle = self.0.lock();
-        idle.retain(|one| one.process == process && now.duration_since(one.since) < MAX_IDLE);
+    pub fn take(&self, server: &Server, client_id: &str, security: &Security, timeout: Duration) -> Option<Connection> {
+        let kept = &mut *self.0.lock();
+        kept.close_old();
+        let idle = &mut kept.idle;
         while let Some(at) = idle
             .iter()
             .rposition(|one| one.connection.is_to(server, client_id, security))
@@ -61,19 +71,38 @@ impl Pool {
     }
 
     /// Keeps a connection, if every request has its answer.
-    pub fn give(&self, connection: Connection) {
+    pub fn give(self: &Arc<Self>, connection: Connection) {
         if !connection.is_answered() {
             return;
         }
-        let mut idle = self.0.lock();
-        if idle.len() >= MAX_CONNECTIONS {
-            idle.remove(0);
+        let mut kept = self.0.lock();
+        if kept.idle.len() >= MAX_CONNECTIONS {
+            kept.idle.remove(0);
         }
-        idle.push(Idle {
+        let process = process::id();
+        kept.idle.push(Idle {
             connection,
             since: Instant::now(),
-            process: process::id(),
+            process,
         });
+        if kept.closer != Some(process) {
+            let pool = Arc::clone(self);
+            let begun = thread::Builder::new().name("kafkastore-idle".to_owned());
+            // without a thread the next question closes what is old
+            kept.closer = begun.spawn(move || pool.close_idle()).ok().map(|_| process);
+        }
+    }
+
+    fn close_idle(&self) {
+        loop {
+            thread::sleep(MAX_IDLE);
+            let mut kept = self.0.lock();
+            kept.close_old();
+            if kept.idle.is_empty() {
+                kept.closer = None;
+                return;
+            }
+        }
     }
 }
 

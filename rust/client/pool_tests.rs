@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -50,7 +51,7 @@ fn request() -> Request {
 #[test]
 fn a_connection_is_used_again_by_the_same_login() {
     let (server, connections) = broker(usize::MAX);
-    let (pool, security) = (Pool::default(), Security::plaintext());
+    let (pool, security) = (Arc::<Pool>::default(), Security::plaintext());
     assert!(pool.take(&server, ME, &security, TIMEOUT).is_none());
     let mut connection = opened(&server, &security);
     connection.ask(&request()).unwrap();
@@ -68,7 +69,7 @@ fn a_connection_is_used_again_by_the_same_login() {
 #[test]
 fn a_connection_of_another_login_is_not_used() {
     let (server, _connections) = broker(usize::MAX);
-    let pool = Pool::default();
+    let pool = Arc::<Pool>::default();
     let of = |password: &str| {
         let properties = [
             ("security.protocol", "SASL_PLAINTEXT"),
@@ -92,7 +93,7 @@ fn a_connection_of_another_login_is_not_used() {
 #[test]
 fn a_connection_that_was_closed_or_waits_for_an_answer_is_not_used() {
     let (server, _connections) = broker(1);
-    let (pool, security) = (Pool::default(), Security::plaintext());
+    let (pool, security) = (Arc::<Pool>::default(), Security::plaintext());
     let mut closed = opened(&server, &security);
     closed.ask(&request()).unwrap();
     while closed.is_quiet() {

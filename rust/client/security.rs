@@ -68,28 +68,32 @@ impl Security {
         Self::default()
     }
 
-    /// As [`Self::of`], of options whose names begin with `kafka.` in any case, as those of Spark; the sentences name
-    /// them so. What was read is used again for [`KEPT`].
+    /// As [`Self::kept`], of options whose names begin with `kafka.` in any case, as those of Spark; the sentences name
+    /// them so.
     pub fn of_kafka_options<'a>(options: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, String> {
         let named = options.into_iter().filter_map(|(name, value)| {
             let name = name.to_ascii_lowercase();
             let key = name.strip_prefix(PREFIX).filter(|key| is_key(key))?;
             Some((key.to_owned(), value.to_owned()))
         });
-        let properties: HashMap<String, String> = named.collect();
+        Self::kept(named.collect()).map_err(|sentence| {
+            if is_key(&sentence) {
+                format!("{PREFIX}{sentence}")
+            } else {
+                sentence
+            }
+        })
+    }
+
+    /// As [`Self::of`]; what was read is used again for [`KEPT`].
+    pub fn kept(properties: HashMap<String, String>) -> Result<Self, String> {
         let mut known = KNOWN.lock();
         let now = Instant::now();
         known.retain(|kept| now < kept.until);
         if let Some(kept) = known.iter().find(|kept| kept.properties == properties) {
             return Ok(kept.security.clone());
         }
-        let security = Self::of(&properties).map_err(|sentence| {
-            if is_key(&sentence) {
-                format!("{PREFIX}{sentence}")
-            } else {
-                sentence
-            }
-        })?;
+        let security = Self::of(&properties)?;
         known.push(Kept {
             properties,
             security: security.clone(),

@@ -10,7 +10,7 @@ use rustls::{ClientConnection, StreamOwned};
 pub enum Stream {
     /// PLAINTEXT.
     Plain(TcpStream),
-    /// TLS, its handshake done.
+    /// TLS.
     Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
 }
 
@@ -29,6 +29,16 @@ impl Stream {
             Self::Plain(_) => false,
             Self::Tls(stream) => stream.conn.wants_write(),
         }
+    }
+
+    /// Makes the handshake of TLS, or goes on with it.
+    pub fn shake(&mut self) -> io::Result<()> {
+        if let Self::Tls(stream) = self {
+            while stream.conn.is_handshaking() {
+                stream.conn.complete_io(&mut stream.sock)?;
+            }
+        }
+        Ok(())
     }
 
     /// A frame as a whole: TLS would keep a part of it otherwise.

@@ -22,7 +22,6 @@ pub fn parse_servers(bootstrap_servers: &str) -> PyResult<Vec<(String, u16)>> {
 /// (log start offset, high watermark, last stable offset) of each partition.
 #[pyfunction]
 #[pyo3(signature = (bootstrap_servers, topic, partitions, timeout_s, properties))]
-#[expect(clippy::needless_pass_by_value, reason = "pyo3 extracts arguments by value")]
 pub fn broker_offsets(
     py: Python<'_>,
     bootstrap_servers: &str,
@@ -32,9 +31,9 @@ pub fn broker_offsets(
     properties: HashMap<String, String>,
 ) -> PyResult<BTreeMap<i32, (i64, i64, i64)>> {
     let timeout = Duration::try_from_secs_f64(timeout_s).map_err(|error| PyValueError::new_err(error.to_string()))?;
-    let security = Security::of(&properties).map_err(PyValueError::new_err)?;
+    let security = Security::kept(properties).map_err(PyValueError::new_err)?;
     let found = py.detach(|| {
-        let brokers = Brokers::parse(bootstrap_servers, security, timeout)?;
+        let brokers = Brokers::parse(bootstrap_servers, security, timeout)?.pooled();
         brokers.partitions(topic, partitions.as_deref())
     });
     Ok(found

@@ -1,23 +1,25 @@
-//! How this broker reaches other brokers, for the control plane, whose sockets are Python's: TLS, and the proof of who
-//! this broker is. The data plane uses the same objects.
+//! How Python reaches brokers: TLS, the proof of who this process is, and connections for a loop that must not wait.
+//! The data plane uses the same objects.
 //!
-//! Never: opens a socket; logs.
+//! Never: waits, keeps a connection, logs.
 
 use std::collections::HashMap;
-use std::io::{Read, Write};
+use std::io::{self, ErrorKind};
+use std::mem;
+use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
-use pyo3::exceptions::{PyConnectionError, PyPermissionError, PyValueError};
+use pyo3::exceptions::{PyConnectionError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use rustls::ClientConnection;
 
 use super::errors::start_error;
 use client::tls::outgoing::OutgoingTls;
 use client::tls::settings::Settings;
-use client::{Login, LoginExchange, MAX_ANSWER_BYTES, Security, Step, Unproven};
+use client::{Connection, Login, NoAnswer, Opening, Security, Server, reason_of};
 use protocol::scram::Secret;
 
 /// TLS of connections to other brokers.
@@ -48,19 +50,6 @@ impl PyBrokerTls {
     fn user(&self) -> Option<String> {
         self.tls.load().user.clone()
     }
-
-    fn begin(&self, host: &str) -> PyResult<PyTlsLink> {
-        let mut connection = self
-            .tls
-            .load()
-            .begin(host)
-            .map_err(|e| PyConnectionError::new_err(e.to_string()))?;
-        // whoever sends takes the records at once; an order of the controller may be larger than the limit of 64 KB
-        connection.set_buffer_limit(None);
-        Ok(PyTlsLink {
-            connection: Mutex::new(connection),
-        })
-    }
 }
 
 /// What `security.protocol`, `ssl.*` and `sasl.*` of a client say.
@@ -75,54 +64,6 @@ pub fn client_security(
         tls: Arc::new(ArcSwap::new(tls)),
     });
     Ok((tls, login.map(|login| PyBrokerLogin { login })))
-}
-
-/// One connection's TLS, without its socket.
-#[pyclass(frozen, name = "TlsLink", module = "kafkastore._core")]
-pub struct PyTlsLink {
-    connection: Mutex<ClientConnection>,
-}
-
-#[pymethods]
-impl PyTlsLink {
-    /// Whether the handshake is done.
-    #[getter]
-    fn is_shaken(&self) -> bool {
-        !self.connection.lock().is_handshaking()
-    }
-
-    fn receive<'py>(&self, py: Python<'py>, mut data: &[u8]) -> PyResult<(Bound<'py, PyBytes>, bool)> {
-        let mut connection = self.connection.lock();
-        let (mut plain, mut is_ended) = (Vec::new(), false);
-        while !data.is_empty() && !is_ended {
-            connection.read_tls(&mut data)?; // reading from memory does not fail
-            let state = connection
-                .process_new_packets()
-                .map_err(|error| PyConnectionError::new_err(format!("TLS: {error}")))?;
-            let from = plain.len();
-            plain.resize(from + state.plaintext_bytes_to_read(), 0);
-            connection.reader().read_exact(&mut plain[from..])?;
-            is_ended = state.peer_has_closed();
-        }
-        Ok((PyBytes::new(py, &plain), is_ended))
-    }
-
-    fn send(&self, data: &[u8]) -> PyResult<()> {
-        Ok(self.connection.lock().writer().write_all(data)?)
-    }
-
-    fn close(&self) {
-        self.connection.lock().send_close_notify();
-    }
-
-    fn take<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let mut connection = self.connection.lock();
-        let mut records = Vec::new();
-        while connection.wants_write() {
-            connection.write_tls(&mut records)?;
-        }
-        Ok(PyBytes::new(py, &records))
-    }
 }
 
 /// What proves who this broker is.
@@ -157,42 +98,131 @@ impl PyBrokerLogin {
     fn is_required(&self) -> bool {
         self.login.is_required
     }
-
-    fn begin<'py>(&self, py: Python<'py>, client_id: &str) -> (PyLoginExchange, Bound<'py, PyBytes>) {
-        let (exchange, frame) = self.login.begin(client_id);
-        let begun = PyLoginExchange {
-            login: Arc::clone(&self.login),
-            exchange: Mutex::new(exchange),
-        };
-        (begun, PyBytes::new(py, &frame))
-    }
 }
 
-/// A proof that has begun.
-#[pyclass(frozen, name = "LoginExchange", module = "kafkastore._core")]
-pub struct PyLoginExchange {
-    login: Arc<Login>,
-    exchange: Mutex<LoginExchange>,
+/// A connection to a broker that never waits.
+#[pyclass(frozen, name = "BrokerConnection", module = "kafkastore._core")]
+pub struct PyBrokerConnection(Mutex<Link>);
+
+struct Link {
+    server: Server,
+    client_id: String,
+    security: Security,
+    /// Not opened yet.
+    opening: Option<Opening>,
+    connection: Option<Connection>,
+    answer: Vec<u8>,
+}
+
+impl Link {
+    fn socket(&self) -> Option<&TcpStream> {
+        match &self.opening {
+            Some(opening) => opening.socket(),
+            None => self.connection.as_ref().map(Connection::socket),
+        }
+    }
+
+    fn opened(&mut self) -> PyResult<&mut Connection> {
+        let unopened = || PyConnectionError::new_err("it is not opened");
+        self.connection.as_mut().ok_or_else(unopened)
+    }
 }
 
 #[pymethods]
-impl PyLoginExchange {
-    #[classattr]
-    const MAX_ANSWER_BYTES: usize = MAX_ANSWER_BYTES;
+impl PyBrokerConnection {
+    #[new]
+    #[expect(clippy::needless_pass_by_value, reason = "pyo3 extracts arguments by value")]
+    fn new(
+        host: String,
+        addresses: Vec<(String, u16)>,
+        client_id: String,
+        tls: Option<&PyBrokerTls>,
+        login: Option<&PyBrokerLogin>,
+    ) -> PyResult<Self> {
+        let mut found = Vec::new();
+        for (address, port) in &addresses {
+            found.extend((address.as_str(), *port).to_socket_addrs()?);
+        }
+        let security = Security {
+            tls: tls.map(|tls| tls.tls.load_full()),
+            login: login.map(|login| Arc::clone(&login.login)),
+        };
+        let opening = Opening::new(&host, found, &client_id, security.clone(), None);
+        let port = addresses.first().map_or(0, |(_, port)| *port);
+        Ok(Self(Mutex::new(Link {
+            server: (host, port),
+            client_id,
+            security,
+            opening: Some(opening),
+            connection: None,
+            answer: Vec::new(),
+        })))
+    }
+
+    fn fileno(&self) -> i32 {
+        self.0.lock().socket().map_or(-1, AsRawFd::as_raw_fd)
+    }
 
     #[getter]
-    fn is_at_handshake(&self) -> bool {
-        self.exchange.lock().is_at_handshake()
+    fn wants_to_write(&self) -> bool {
+        let link = self.0.lock();
+        let opening = link.opening.as_ref().map(Opening::wants_to_write);
+        opening.unwrap_or_else(|| link.connection.as_ref().is_some_and(Connection::wants_to_write))
     }
 
-    fn take<'py>(&self, py: Python<'py>, answer: &[u8]) -> PyResult<(Option<Bound<'py, PyBytes>>, i64)> {
+    #[getter]
+    fn is_usable(&self) -> bool {
+        let link = self.0.lock();
+        let connection = link.connection.as_ref();
+        connection.is_some_and(|one| one.is_quiet() && one.is_answered() && !one.is_over())
+    }
+
+    fn open(&self, py: Python<'_>) -> PyResult<Option<bool>> {
         // hashing a password takes a millisecond, which the loop has; a token endpoint is asked by commands alone
-        match py.detach(|| self.exchange.lock().take(&self.login, answer)) {
-            Ok(Step::Send(frame)) => Ok((Some(PyBytes::new(py, &frame)), 0)),
-            Ok(Step::Done(lifetime_ms)) => Ok((None, lifetime_ms)),
-            Err(Unproven::NotServed(error) | Unproven::Failed(error)) => {
-                Err(PyPermissionError::new_err(error.to_string()))
+        py.detach(|| {
+            let link = &mut *self.0.lock();
+            let Some(opening) = &mut link.opening else {
+                return Ok(Some(true));
+            };
+            match opening.step(&|_| Ok(())) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
+                Err(error) => Err(io::Error::new(error.kind(), reason_of(&error)).into()),
+                Ok(opened) => {
+                    let connection = Connection::over(opened, &link.server, &link.client_id, &link.security, None);
+                    (link.opening, link.connection) = (None, Some(connection));
+                    Ok(Some(true))
+                }
             }
+        })
+    }
+
+    fn send(&self, api_key: i16, api_version: i16, is_flexible: bool, body: &[u8]) -> PyResult<()> {
+        let mut link = self.0.lock();
+        let sent = link.opened()?.send_by((api_key, api_version), is_flexible, body);
+        sent.map_err(unanswered)
+    }
+
+    fn receive<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let mut link = self.0.lock();
+        let mut answer = mem::take(&mut link.answer);
+        if !link.opened()?.receive_now(&mut answer).map_err(unanswered)? {
+            link.answer = answer;
+            return Ok(None);
+        }
+        Ok(Some(PyBytes::new(
+            py,
+            answer.get(size_of::<i32>()..).unwrap_or_default(),
+        )))
+    }
+
+    fn close(&self) {
+        if let Some(socket) = self.0.lock().socket() {
+            // fails only when the connection is already gone
+            let _ = socket.shutdown(Shutdown::Both);
         }
     }
+}
+
+fn unanswered(NoAnswer { reason, .. }: NoAnswer) -> PyErr {
+    PyConnectionError::new_err(reason)
 }

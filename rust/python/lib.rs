@@ -64,9 +64,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<quotas::PyQuotas>()?;
     module.add_class::<security::PySecurity>()?;
     module.add_class::<brokers::PyBrokerTls>()?;
-    module.add_class::<brokers::PyTlsLink>()?;
     module.add_class::<brokers::PyBrokerLogin>()?;
-    module.add_class::<brokers::PyLoginExchange>()?;
+    module.add_class::<brokers::PyBrokerConnection>()?;
     module.add_function(wrap_pyfunction!(security::issue_certificates, module)?)?;
     module.add_function(wrap_pyfunction!(security::certificate_ends, module)?)?;
     module.add_function(wrap_pyfunction!(security::certificate_hosts, module)?)?;

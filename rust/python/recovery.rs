@@ -71,7 +71,12 @@ impl PyRecovery {
     }
 
     fn unclean_log_dirs(&self) -> Vec<String> {
-        self.broker().logs().unclean_dirs().iter().map(|dir| path(dir)).collect()
+        self.broker()
+            .logs()
+            .unclean_dirs()
+            .iter()
+            .map(|dir| path(dir))
+            .collect()
     }
 
     fn put_back_shutdown(&self, py: Python<'_>) {

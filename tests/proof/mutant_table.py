@@ -294,14 +294,6 @@ OF_PYTHON: Final = (
         "an ACL that denies is not in effect when a second node names its resource",
     ),
     Mutant(
-        "session-of-a-thousandfold-length",
-        f"{_PACKAGE}/interbroker/dialer.py",
-        "SESSION_PART * lifetime_ms / 1000",
-        "SESSION_PART * lifetime_ms",
-        (f"{_UNIT}/interbroker/test_dialer.py::test_connection_is_replaced_after_nine_tenths_of_its_session",),
-        "brokers lose each other's connections, with the requests on them, whenever a session of SASL ends",
-    ),
-    Mutant(
         "isr-with-a-failed-log-directory",
         f"{_PACKAGE}/controller/alter_partition.py",
         "not context.is_online(partition, replica)",
@@ -460,6 +452,14 @@ OF_PYTHON: Final = (
 )
 
 OF_RUST: Final = (
+    Mutant(
+        "session-of-a-thousandfold-length",
+        "rust/client/dial.rs",
+        "it.mul_f64(SESSION_PART)",
+        "it.mul_f64(1000.0 * SESSION_PART)",
+        ("client::dial::tests::a_connection_is_replaced_after_nine_tenths_of_its_session",),
+        "brokers lose each other's connections, with the requests on them, whenever a session of SASL ends",
+    ),
     Mutant(
         "flush-without-fsync",
         "rust/storage/flush.rs",

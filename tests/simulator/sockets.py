@@ -23,8 +23,7 @@ AGAIN_S = 0.2
 
 
 class Connection:
-    """One that is open, as who opened it has it: both :class:`asyncio.StreamReader` and :class:`asyncio.StreamWriter`,
-    as far as they are used."""
+    """One that is open, as who opened it has it: ``interbroker/dialer.py``'s, as far as it is used."""
 
     def __init__(self, world: World, opener: str, other: str) -> None:
         self.world = world
@@ -33,10 +32,8 @@ class Connection:
         self._is_closed = asyncio.Event()
         self._is_given_up = False
 
-    async def read(self, _: int) -> bytes:
-        """Empty at its end. Nobody writes anything."""
+    async def until_closed(self) -> None:
         await self._is_closed.wait()
-        return b""
 
     def close(self) -> None:
         """By either end."""
@@ -52,8 +49,8 @@ class Connection:
             in_world(asyncio.get_running_loop().call_later, AGAIN_S, self._arrive)
 
 
-async def open_connection(world: World, host: str, _: int) -> tuple[Any, Any]:
-    """In place of :func:`asyncio.open_connection`. Raises ConnectionRefusedError; never ends while nothing is heard."""
+async def watch(world: World, _: object, host: str, *__: object) -> Any:
+    """In place of ``Dialer.watch``. Raises ConnectionRefusedError; never ends while nothing is heard."""
     opener, node = current_process(), world.nodes[int(host.rpartition("-")[2])]
     while True:
         await asyncio.sleep(2 * world.network.delay())
@@ -64,7 +61,7 @@ async def open_connection(world: World, host: str, _: int) -> tuple[Any, Any]:
         raise ConnectionRefusedError(host)
     connection = Connection(world, opener, node.name)
     node.life.connections.append(connection)
-    return connection, connection
+    return connection
 
 
 def _hear_each_other(world: World, opener: str, node: Node) -> bool:

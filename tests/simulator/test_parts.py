@@ -22,7 +22,7 @@ from kafkastore.metadata.store import (
 )
 from simulator.metadata import NAME, SESSION_TIMEOUT_S, SimulatedStore, Tree
 from simulator.network import Lost, Network, in_world
-from simulator.sockets import open_connection
+from simulator.sockets import watch
 from simulator.virtual_loop import Process, Quiescent, VirtualLoop
 
 if TYPE_CHECKING:
@@ -233,8 +233,8 @@ def test_held_connection_ends_when_the_process_dies_and_is_heard_to(how: str) ->
     async def test() -> None:
         machine = Machine(Process("broker-2"))
         world: Any = SimpleNamespace(network=Network(Random(1)), nodes={2: machine}, is_over=False)
-        reader, _ = await open_connection(world, "broker-2", 9092)
-        ended = asyncio.get_running_loop().create_task(reader.read(1))
+        held = await watch(world, None, "broker-2")
+        ended = asyncio.get_running_loop().create_task(held.until_closed())
         if how == "is cut off and dies":
             world.network.cut_both_ways("", "broker-2")
         if how != "loses its power":
@@ -258,13 +258,13 @@ def test_connection_is_refused_by_a_machine_alone() -> None:
         world: Any = SimpleNamespace(network=Network(Random(1)), nodes={2: machine}, is_over=False)
         machine.life = None
         with pytest.raises(ConnectionRefusedError):
-            await open_connection(world, "broker-2", 9092)
+            await watch(world, None, "broker-2")
         machine.has_power = False
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(open_connection(world, "broker-2", 9092), 10)
+            await asyncio.wait_for(watch(world, None, "broker-2"), 10)
         machine.has_power = True
         world.network.cut_one_way("broker-2", "")
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(open_connection(world, "broker-2", 9092), 10)
+            await asyncio.wait_for(watch(world, None, "broker-2"), 10)
 
     play(test)

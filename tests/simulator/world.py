@@ -37,7 +37,7 @@ from simulator.network import LATE_S, SLOWEST_S, Lost, Network, in_world
 from simulator.node import START_MS, Life, Node
 from simulator.pipeline import PipelinedProducer
 from simulator.scripts import FORGOTTEN, LOSSES
-from simulator.sockets import open_connection
+from simulator.sockets import watch
 from simulator.topics import Topics
 from simulator.virtual_loop import Process, Quiescent, VirtualLoop
 
@@ -195,7 +195,7 @@ class World:
             "now_ms": self.now_ms,
             "make_id": lambda: self._ids.randbytes(16),
             "connect": functools.partial(_Way, self),
-            "open_connection": functools.partial(open_connection, self),
+            "watch": functools.partial(watch, self),
         }
         return Surroundings(**given)
 

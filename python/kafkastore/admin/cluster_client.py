@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkastore.config.removed import REMOVED_KEY, parse_removed
 from kafkastore.errors import ErrorCode, KafkastoreError, error_name
-from kafkastore.interbroker.client import BrokerClient
-from kafkastore.interbroker.command_config import read_command_config
-from kafkastore.interbroker.unreachable import BrokerUnreachableError
+from kafkastore.interbroker.cluster import TIMEOUT_MS, Brokers
 from kafkastore.messages import OutgoingRequest
 from kafkastore.scanning.broker_offsets import parse_servers
 
@@ -23,10 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     Key = tuple[str, int]
-
-CLIENT_ID = "kafkastore-cluster"
-TIMEOUT_MS = 10_000
-"""The timeout of one request."""
 
 ANSWER_MS = 2_000
 """Added to the timeout that a request carries: how much longer its answer is waited for."""
@@ -119,20 +113,19 @@ class ClusterView(NamedTuple):
         return found
 
 
-class ClusterClient:
-    """See the module. Runs on one loop; its creator closes it."""
+class ClusterClient(Brokers):
+    """See the module."""
+
+    key = "--bootstrap-server"
+    client_id = "kafkastore-cluster"
+    error = AdminError
 
     def __init__(self, bootstrap_servers: str, command_config: str | None = None) -> None:
-        self._dialer = read_command_config(command_config)
         try:
-            self._servers = parse_servers(bootstrap_servers)
+            servers = parse_servers(bootstrap_servers)
         except ValueError as error:
-            raise AdminError(f"--bootstrap-server: {str(error).removeprefix('bootstrap_servers: ')}") from None
-        self._clients: dict[tuple[str, int], BrokerClient] = {}
-
-    async def close(self) -> None:
-        for client in self._clients.values():
-            await client.close()
+            raise AdminError(f"{self.key}: {str(error).removeprefix('bootstrap_servers: ')}") from None
+        super().__init__(servers, command_config)
 
     # ---- looking
     async def view(self, *, is_controller_needed: bool = True) -> ClusterView:
@@ -277,14 +270,14 @@ class ClusterClient:
         }
         request = OutgoingRequest("Metadata", 12, fields)
         answer = await self._ask_any(request)
-        self._servers = list(dict.fromkeys([*self._servers, *((one.host, one.port) for one in answer.brokers)]))
+        self._learn(answer.brokers)
         return answer
 
     async def _held(self, broker: ClusterBroker) -> dict[Key, int] | None:
         request = OutgoingRequest("DescribeLogDirs", 4, {"topics": None})
         try:
             answer = await self._send(broker.host, broker.port, request)
-        except BrokerUnreachableError:
+        except AdminError:
             return None
         return {
             (topic.name, one.partition_index): one.partition_size
@@ -294,29 +287,13 @@ class ClusterClient:
             if not one.is_future_key
         }
 
-    async def _ask_any(self, request: OutgoingRequest, timeout_ms: int = TIMEOUT_MS) -> Any:
-        """The answer of the first server that gives one."""
-        failures = []
-        for host, port in list(self._servers):
-            try:
-                answer = await self._send(host, port, request, timeout_ms)
-            except BrokerUnreachableError as error:
-                failures.append(error.client_message)
-                continue
-            self._servers.remove((host, port))
-            self._servers.insert(0, (host, port))
-            return answer
-        raise AdminError(
-            f"--bootstrap-server: no broker answers ({'; '.join(failures)}); name one that runs, as HOST:PORT"
-        )
-
     async def _ask_broker(self, node: int | None, request: OutgoingRequest) -> Any:
         reason = "it is not alive any more"
         for one in (await self._metadata()).brokers:
             if one.node_id == node:
                 try:
                     return await self._send(one.host, one.port, request)
-                except BrokerUnreachableError as error:
+                except AdminError as error:
                     reason = error.client_message
         raise AdminError(
             f"broker {node} does not take its configuration ({reason}); start it, or run the command again"
@@ -336,12 +313,6 @@ class ClusterClient:
             if answer.error_code in REFUSALS or asyncio.get_running_loop().time() > deadline:
                 raise AdminError(f"The controller does not do what it is asked ({reason}); see the logs of the brokers")
             await asyncio.sleep(RETRY_S)
-
-    async def _send(self, host: str, port: int, request: OutgoingRequest, timeout_ms: int = TIMEOUT_MS) -> Any:
-        client = self._clients.get((host, port))
-        if client is None:
-            client = self._clients[host, port] = BrokerClient(host, port, CLIENT_ID, dialer=self._dialer)
-        return await client.send(request, timeout_ms)
 
 
 def _configuring(kind: int, name: str, configs: list[dict[str, Any]]) -> OutgoingRequest:

@@ -56,7 +56,7 @@ async def _run(command: str, options: Namespace) -> None:
         else:
             await _remove(client, options)
     finally:
-        await client.close()
+        await client.aclose()
 
 
 async def _add(client: ClusterClient, options: Namespace) -> None:

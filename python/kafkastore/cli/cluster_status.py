@@ -35,7 +35,7 @@ async def _status(bootstrap: str, command_config: str | None = None) -> str:
         minimum = {name: int(value) for name, value in (await client.topic_configs(topics, MIN_ISR)).items()}
         return "\n".join([*_brokers(view), *_health(view, minimum), *_moves(client, view)]) + "\n"
     finally:
-        await client.close()
+        await client.aclose()
 
 
 def _brokers(view: ClusterView) -> Iterable[str]:

@@ -1,20 +1,19 @@
 """What a load asks the brokers: Kafka's own requests, and AdoptSegments, which only kafkastore's brokers have.
 
-Blocks nothing: one loop, one connection to each broker for small requests, and one for each adoption, which may take
-long.
+Blocks nothing: small requests share the connection to each broker, and each adoption, which may take long, has one of
+its own.
 """
 
 from __future__ import annotations
 
 import asyncio
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkastore.errors import ErrorCode, KafkastoreError, error_name, plain_name
-from kafkastore.interbroker.client import BrokerClient
-from kafkastore.interbroker.command_config import read_command_config
+from kafkastore.interbroker.cluster import Brokers
 from kafkastore.interbroker.unreachable import BrokerUnreachableError
 from kafkastore.loading import staging
 from kafkastore.messages import OutgoingRequest
@@ -25,10 +24,7 @@ if TYPE_CHECKING:
 
     from kafkastore.interbroker.command_config import CommandConfig
 
-CLIENT_ID = "kafkastore-load"
 ADOPT_SEGMENTS = 27000
-TIMEOUT_MS = 10_000
-"""Of one small request."""
 ADOPTION_TIMEOUT_MS = 60_000
 """How long an adoption may wait for the in-sync replicas before it is asked again."""
 ANSWER_MS = 600_000
@@ -112,24 +108,18 @@ class LoadedOffsets(NamedTuple):
     records: int
 
 
-class LoadClient:
+class LoadClient(Brokers):
     """See the module."""
+
+    key = "bootstrap_servers"
+    client_id = "kafkastore-load"
+    error = LoadError
 
     def __init__(
         self, bootstrap_servers: str | Sequence[str], timeout_s: float, command_config: CommandConfig = None
     ) -> None:
-        self._dialer = read_command_config(command_config)
-        self._servers = parse_servers(bootstrap_servers)
+        super().__init__(parse_servers(bootstrap_servers), command_config)
         self._timeout_s = timeout_s
-        self._clients: dict[tuple[str, int], BrokerClient] = {}
-
-    async def aclose(self) -> None:
-        for client in self._clients.values():
-            await client.close()
-
-    def within(self) -> aclosing[Self]:
-        """Closes the connections at the end of a ``with``."""
-        return aclosing(self)
 
     # ---- the topic
     async def topic(self, name: str) -> LoadTopic:
@@ -178,7 +168,7 @@ class LoadClient:
             if code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION or asyncio.get_running_loop().time() >= until:
                 break
             await asyncio.sleep(RETRY_S)
-        self._servers = list(dict.fromkeys([*self._servers, *((one.host, one.port) for one in answer.brokers)]))
+        self._learn(answer.brokers)
         if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             raise LoadError(f"topic {name} does not exist; create it first")
         if code != ErrorCode.NONE:
@@ -187,7 +177,7 @@ class LoadClient:
         return answer
 
     async def _check_serves(self, host: str, port: int) -> None:
-        about = {"client_software_name": CLIENT_ID, "client_software_version": "0"}
+        about = {"client_software_name": self.client_id, "client_software_version": "0"}
         answer = await self._send(host, port, OutgoingRequest("ApiVersions", 3, about))
         if ADOPT_SEGMENTS not in {int(one.api_key) for one in answer.api_keys}:
             raise LoadError(f"the broker at {host}:{port} is no kafkastore broker of this version; use a producer")
@@ -297,7 +287,7 @@ class LoadClient:
                 "timeout_ms": ADOPTION_TIMEOUT_MS,
             }
             request = OutgoingRequest("AdoptSegments", 0, requested)
-            client = BrokerClient(leader.host, leader.port, CLIENT_ID, dialer=self._dialer)
+            client = self._connect(leader.host, leader.port)
             try:
                 answer = await client.send(request, ADOPTION_TIMEOUT_MS + ANSWER_MS)
                 reason = answer.error_message
@@ -325,25 +315,6 @@ class LoadClient:
                 staging.move(leader.log_dir / name, now.log_dir / name)
             return now
         return leader
-
-    # ---- asking
-    async def _ask_any(self, request: OutgoingRequest) -> Any:
-        failures = []
-        for host, port in list(self._servers):
-            try:
-                return await self._send(host, port, request)
-            except LoadError as error:
-                failures.append(error.client_message)
-        raise LoadError(f"bootstrap_servers: no broker answers ({'; '.join(failures)}); name one that runs")
-
-    async def _send(self, host: str, port: int, request: OutgoingRequest) -> Any:
-        client = self._clients.get((host, port))
-        if client is None:
-            client = self._clients[host, port] = BrokerClient(host, port, CLIENT_ID, dialer=self._dialer)
-        try:
-            return await client.send(request, TIMEOUT_MS)
-        except BrokerUnreachableError as error:
-            raise LoadError(error.client_message) from None
 
 
 def _refusal(topic: LoadTopic, partition: int, answer: Any) -> LoadError:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafkastore.controller import campaign
 from kafkastore.errors import ErrorCode, KafkastoreError, StartupError
+from kafkastore.interbroker.dialer import PLAIN
 from kafkastore.membership import registration
 from kafkastore.membership.presence import Presence
 from kafkastore.membership.reconcile import ReconciliationResult
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from kafkastore.interbroker.to_controller import ToController
     from kafkastore.log.manager import LogManager
     from kafkastore.membership.metadata_marks import MetadataMarks
-    from kafkastore.membership.presence import Open
+    from kafkastore.membership.presence import Watch
     from kafkastore.metadata.image import MetadataImage
     from kafkastore.metadata.store import MetadataStore, WatchEvent
     from kafkastore.replica.assigned import AssignedReplicas
@@ -97,9 +98,9 @@ class Member:
         acls: Acls | None,
         metadata_marks: MetadataMarks | None,
         now_ms: Callable[[], int],
-        open_connection: Open = asyncio.open_connection,
+        watch: Watch = PLAIN.watch,
     ) -> None:
-        """``open_connection`` opens the connections by which the presence of other brokers is watched."""
+        """``watch`` opens the connections by which the presence of other brokers is watched."""
         self._config = config
         self._cluster_id = cluster_id
         self._store = store
@@ -124,7 +125,7 @@ class Member:
         self._must_register = False
         self._rejoining: asyncio.Task[None] | None = None
         self._watching: asyncio.Task[None] | None = None
-        self._presence = Presence(config.node_id, config.inter_broker_listener, self._on_absent, open_connection)
+        self._presence = Presence(config.node_id, config.inter_broker_listener, self._on_absent, watch)
         assigned.on_brokers = self._presence.update
 
     # ---- joining

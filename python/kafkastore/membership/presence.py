@@ -16,14 +16,17 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
+from kafkastore.interbroker.dialer import PLAIN
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
+    from kafkastore.interbroker.dialer import Connection
     from kafkastore.metadata.image import BrokerImage
 
     Address = tuple[str, int]
     OnAbsent = Callable[[int], Awaitable[None]]
-    Open = Callable[[str, int], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
+    Watch = Callable[[str, int, str], Awaitable[Connection]]
 
 logger = logging.getLogger("kafkastore.membership.presence")
 
@@ -54,12 +57,12 @@ class Presence:
         node_id: int,
         listener: str | None,
         on_absent: OnAbsent,
-        open_connection: Open = asyncio.open_connection,
+        watch: Watch = PLAIN.watch,
     ) -> None:
         self._node_id = node_id
         self._listener = listener
         self._on_absent = on_absent
-        self._open_connection = open_connection
+        self._open = watch
         self._watched: dict[int, tuple[Address, asyncio.Task[None]]] = {}
         self._first_told: dict[int, float] = {}  # since the last connection, also of brokers that are no longer watched
 
@@ -93,7 +96,7 @@ class Presence:
         while True:
             try:
                 async with asyncio.timeout(CONNECT_TIMEOUT_S):
-                    reader, writer = await self._open_connection(host, port)
+                    connection = await self._open(host, port, f"broker-{self._node_id}-presence")
             except ConnectionRefusedError:
                 refused += 1
                 if refused >= REFUSALS:
@@ -106,7 +109,10 @@ class Presence:
                 refused = 0
                 self._first_told.pop(node_id, None)
                 opened = loop.time()
-                await _until_it_ends(reader, writer)
+                try:
+                    await connection.until_closed()
+                finally:
+                    connection.close()
                 closed = closed + 1 if loop.time() - opened < CLOSED_AT_ONCE_S else 0
                 if closed > 1:  # the broker lives and takes no more connections (max.connections)
                     await asyncio.sleep(RETRY_S)
@@ -119,13 +125,3 @@ class Presence:
             await self._on_absent(node_id)
         except Exception:  # a bug must not end the watching
             logger.exception("Telling that broker %d is absent failed", node_id)
-
-
-async def _until_it_ends(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    try:
-        while await reader.read(1024):  # the other broker sends nothing
-            pass
-    except OSError:
-        pass
-    finally:
-        writer.close()

@@ -100,7 +100,7 @@ class BrokerParts:
             acls=self.acls,
             metadata_marks=metadata_marks,
             now_ms=surroundings.now_ms,
-            open_connection=self.dialer.watching(f"broker-{config.node_id}-presence"),
+            watch=partial(surroundings.watch, self.dialer),
         )
         self.services = self.dispatch.services = BrokerServices(
             config=config,
@@ -135,7 +135,7 @@ class BrokerParts:
         config, image, engine = self._config, self._image, self._engine
         node_id, listener, held = config.node_id, config.inter_broker_listener, MetadataImage()
         self._held = held
-        self.dialer = dialer_of(config, engine.security(), self._surroundings.open_connection)
+        self.dialer = dialer_of(config, engine.security())
         self._connect = partial(self._surroundings.connect, dialer=self.dialer)
         stored = StoredState(self._store, held)
         manager = self._replica_manager = ReplicaManager(node_id, image, held, engine, self._loop)

@@ -9,20 +9,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkastore._core import BrokerLogin, BrokerTls
-from kafkastore.interbroker.dialer import Dialer
+from kafkastore.interbroker.dialer import PLAIN, Dialer
 
 if TYPE_CHECKING:
     from kafkastore._core import Security
     from kafkastore.config import BrokerConfig
-    from kafkastore.interbroker.dialer import Open
 
 
-def dialer_of(config: BrokerConfig, security: Security, open_connection: Open) -> Dialer:
+def dialer_of(config: BrokerConfig, security: Security) -> Dialer:
     """What opens this broker's connections to others; the data plane is told the same. Raises StartError for
     certificates that cannot be used."""
     link, secret = config.brokers_link, config.inter_broker_secret
     if link is None:
-        return Dialer(open_connection=open_connection)
+        return PLAIN
     tls = None if link.tls is None else BrokerTls(link.tls)
     login = None
     own = None if tls is None else tls.user
@@ -36,4 +35,4 @@ def dialer_of(config: BrokerConfig, security: Security, open_connection: Open) -
         users = set() if config.authorizer is None else set(config.authorizer.super_users)
         users |= {f"User:{own}"} if own else set()
     security.reach_brokers(tls, login, users)
-    return Dialer(tls, login, open_connection)
+    return Dialer(tls, login)

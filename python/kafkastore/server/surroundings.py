@@ -5,12 +5,12 @@ one process share nothing.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kafkastore._core import Engine
+from kafkastore.interbroker.dialer import Dialer
 from kafkastore.membership.metadata_marks import refuse_missing_store
 from kafkastore.metadata.nodes import new_id
 from kafkastore.metadata.opening import open_store
@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 
     from kafkastore.config import BrokerConfig
     from kafkastore.interbroker.client import BrokerClient
+    from kafkastore.interbroker.dialer import Connection
     from kafkastore.metadata.store import MetadataStore
-
-    Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 def now_ms() -> int:
@@ -50,8 +49,8 @@ class Surroundings:
     """Makes the id of a cluster or of a topic."""
     connect: Callable[..., BrokerClient] = connect
     """``(host, port, client id, dialer=)``: the client of another broker."""
-    open_connection: Callable[[str, int], Awaitable[Connection]] = asyncio.open_connection
-    """Opens a connection to another broker, without TLS."""
+    watch: Callable[[Dialer, str, int, str], Awaitable[Connection]] = Dialer.watch
+    """``(dialer, host, port, client id)``: a connection that shows whether another broker is there."""
 
 
 REAL = Surroundings()

@@ -21,6 +21,7 @@ use super::material::{Identity, certificates, identity, revocations};
 use super::principal;
 use super::rules::MappingRules;
 use super::settings::{Settings, provider, versions};
+use crate::stream::Stream;
 
 /// Whether the name in a broker's certificate counts.
 pub const NAME_KEY: &str = "ssl.endpoint.identification.algorithm";
@@ -107,20 +108,12 @@ impl OutgoingTls {
         })
     }
 
-    /// A connection to a host, without its bytes.
-    pub fn begin(&self, host: &str) -> io::Result<ClientConnection> {
+    /// TLS over a socket, whose handshake is still to be made.
+    pub fn over(&self, host: &str, socket: TcpStream) -> io::Result<Stream> {
         let name = ServerName::try_from(host.to_owned())
             .map_err(|_| invalid(format!("{host} is no name that a certificate could have")))?;
-        ClientConnection::new(Arc::clone(&self.config), name).map_err(invalid)
-    }
-
-    /// Makes the handshake over a socket that blocks.
-    pub fn shake(&self, host: &str, mut socket: TcpStream) -> io::Result<StreamOwned<ClientConnection, TcpStream>> {
-        let mut connection = self.begin(host)?;
-        while connection.is_handshaking() {
-            connection.complete_io(&mut socket)?;
-        }
-        Ok(StreamOwned::new(connection, socket))
+        let connection = ClientConnection::new(Arc::clone(&self.config), name).map_err(invalid)?;
+        Ok(Stream::Tls(Box::new(StreamOwned::new(connection, socket))))
     }
 }
 

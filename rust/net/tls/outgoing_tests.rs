@@ -43,8 +43,9 @@ fn shake(client: &Issued, server: &Issued, names: &str) -> Result<(), String> {
     });
     let pairs = pem(&client.broker, &client.authority, &[(NAME_KEY, names)]);
     let ours = OutgoingTls::new(&Settings(&pairs)).unwrap();
-    let shaken = ours.shake("127.0.0.1", TcpStream::connect(address).unwrap());
-    let outcome = shaken.map(drop).map_err(|error| error.to_string());
+    let mut stream = ours.over("127.0.0.1", TcpStream::connect(address).unwrap()).unwrap();
+    let outcome = stream.shake().map_err(|error| error.to_string());
+    drop(stream);
     serving.join().unwrap();
     outcome
 }

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import socket
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from member_world import until
 from world import run
 
+from kafkastore.interbroker.dialer import PLAIN
 from kafkastore.membership import presence
 from kafkastore.membership.presence import Presence
 from kafkastore.metadata.image import BrokerImage
+
+if TYPE_CHECKING:
+    from kafkastore.interbroker.dialer import Connection
 
 
 @pytest.fixture(autouse=True)
@@ -49,6 +53,19 @@ class _Process:
 
     def image(self, node_id: int) -> BrokerImage:
         return BrokerImage(node_id, None, (("CLIENTS", "127.0.0.1", 1), ("BROKERS", "127.0.0.1", self.port)))
+
+
+class _Lasting:
+    """A connection that the other broker closes after this time."""
+
+    def __init__(self, lasts_s: float) -> None:
+        self._lasts_s = lasts_s
+
+    async def until_closed(self) -> None:
+        await asyncio.sleep(self._lasts_s)
+
+    def close(self) -> None:
+        """It is."""
 
 
 class _Told:
@@ -122,7 +139,7 @@ def test_broker_that_cannot_be_reached_is_left_to_its_session() -> None:
     async def body() -> None:
         told, tried = _Told(), 0
 
-        async def no_route(_host: str, _port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        async def no_route(*_: object) -> Connection:
             nonlocal tried
             tried += 1
             raise OSError(113, "No route to host")
@@ -140,7 +157,7 @@ def test_single_refused_connection_is_not_reported() -> None:
     async def body() -> None:
         told, tried = _Told(), 0
 
-        async def flapping(_host: str, _port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        async def flapping(*_: object) -> Connection:
             nonlocal tried
             tried += 1
             if tried % 2:
@@ -164,12 +181,12 @@ def test_broker_that_others_reach_is_not_reported_for_ever(monkeypatch: pytest.M
         told, process, is_cut = _Told(), _Process(), True
         await process.start()
 
-        async def open_connection(host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        async def watch(host: str, port: int, client_id: str) -> Connection:
             if is_cut:
                 raise ConnectionRefusedError(111, "Connection refused")
-            return await asyncio.open_connection(host, port)
+            return await PLAIN.watch(host, port, client_id)
 
-        watching = Presence(1, "BROKERS", told, open_connection)
+        watching = Presence(1, "BROKERS", told, watch)
         watching.update([process.image(2)])
         await until(lambda: len(told.absent) > 1)
         for _ in range(20):  # the broker is fenced and registers again
@@ -196,12 +213,10 @@ def test_listener_that_takes_no_more_connections_is_not_stormed(monkeypatch: pyt
     async def body() -> None:
         told, tried = _Told(), 0
 
-        async def full(_host: str, _port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        async def full(*_: object) -> Any:
             nonlocal tried
             tried += 1
-            ours, theirs = socket.socketpair()
-            theirs.close()
-            return await asyncio.open_connection(sock=ours)
+            return _Lasting(0)
 
         watching = Presence(1, "BROKERS", told, full)
         watching.update([_Process().image(2)])
@@ -222,14 +237,12 @@ def test_broker_that_dies_again_soon_after_it_came_back_is_missed_at_once(monkey
     async def body() -> None:
         told, lives = _Told(), 0
 
-        async def short_life(_host: str, _port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        async def short_life(*_: object) -> Any:
             nonlocal lives
             lives += 1
             if lives > 3:
                 raise ConnectionRefusedError
-            ours, theirs = socket.socketpair()
-            asyncio.get_running_loop().call_later(0.1, theirs.close)
-            return await asyncio.open_connection(sock=ours)
+            return _Lasting(0.1)
 
         watching = Presence(1, "BROKERS", told, short_life)
         watching.update([_Process().image(2)])

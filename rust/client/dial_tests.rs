@@ -1,0 +1,107 @@
+//! Connections to a listener of SASL that a test makes, with a socket that blocks and with one that does not.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::thread;
+
+use super::*;
+use crate::connection::Connection;
+use base::error::ErrorCode;
+use protocol::sasl;
+use protocol::scram::Secret;
+
+const ME: &str = "test";
+const LIMITS: Limits = Limits {
+    connect: Duration::from_secs(5),
+    socket: Duration::from_secs(5),
+};
+
+/// A broker that lets everybody in for so long, then answers requests with `body`; each answer is sent byte by byte.
+fn broker(lifetime_ms: i64, body: &'static [u8]) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        let (mut client, _) = listener.accept().unwrap();
+        client.set_nodelay(true).unwrap();
+        for number in 0.. {
+            let mut size = [0; 4];
+            if client.read_exact(&mut size).is_err() {
+                return;
+            }
+            let mut request = vec![0; u32::from_be_bytes(size) as usize];
+            client.read_exact(&mut request).unwrap();
+            let mut answer = request[4..8].to_vec();
+            match number {
+                0 => sasl::encode_handshake_response(&mut answer, ErrorCode::NONE, &[]),
+                1 => sasl::encode_token_response(1, &mut answer, (ErrorCode::NONE, None), b"", lifetime_ms),
+                _ => answer.extend(body),
+            }
+            let size = (answer.len() as i32).to_be_bytes();
+            for byte in size.iter().chain(&answer) {
+                client.write_all(&[*byte]).unwrap();
+                thread::yield_now();
+            }
+        }
+    });
+    address
+}
+
+fn security() -> Security {
+    let login = Login::of_user("PLAIN", "kafka", Secret::new("pencil")).unwrap();
+    Security {
+        tls: None,
+        login: Some(login.into()),
+    }
+}
+
+fn ends(lifetime_ms: i64) -> Option<Instant> {
+    let port = broker(lifetime_ms, b"").port();
+    let opened = dial(("127.0.0.1", port), ME, &security(), LIMITS, &|_| Ok(())).unwrap();
+    opened.ends
+}
+
+#[test]
+fn a_connection_is_replaced_after_nine_tenths_of_its_session() {
+    let before = Instant::now();
+    let ends = ends(60_000).unwrap();
+    assert!(before + Duration::from_secs(54) <= ends);
+    assert!(ends <= Instant::now() + Duration::from_secs(54));
+}
+
+#[test]
+fn a_connection_whose_session_never_ends_is_never_replaced() {
+    assert_eq!(ends(0), None);
+}
+
+fn wait(socket: &TcpStream, wants_to_write: bool) {
+    let flags = if wants_to_write { PollFlags::OUT } else { PollFlags::IN };
+    assert_eq!(poll(&mut [PollFd::new(socket, flags)], None), Ok(1));
+}
+
+#[test]
+fn a_connection_without_limits_never_waits_and_goes_on_where_it_was() {
+    let address = broker(60_000, b"many bytes");
+    let server = (address.ip().to_string(), address.port());
+    let mut opening = Opening::new(&server.0, vec![address], ME, security(), None);
+    assert!(opening.socket().is_none());
+    let mut waits = 0;
+    let opened = loop {
+        match opening.step(&|_| Ok(())) {
+            Ok(opened) => break opened,
+            Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
+        }
+        waits += 1;
+        wait(opening.socket().unwrap(), opening.wants_to_write());
+    };
+    assert!(waits > 1);
+    let mut connection = Connection::over(opened, &server, ME, &security(), None);
+    assert!(!connection.is_over());
+    let mut answer = Vec::new();
+    for _ in 0..2 {
+        connection.send_by((3, 12), true, b"").unwrap();
+        while !connection.receive_now(&mut answer).unwrap() {
+            wait(connection.socket(), connection.wants_to_write());
+        }
+        assert_eq!(&answer[4..], b"many bytes");
+    }
+}
