@@ -37,7 +37,7 @@ fn fill(dir: &Path, bytes: u64) {
     let partition = TopicPartition::new("bench", 0);
     let mut log = Log::create(&LogContext::system(), dir, partition, None, Arc::new(config)).unwrap();
     let mut now_ms = NOW_MS;
-    while log.size_bytes() < bytes {
+    while log.segments().size_bytes() < bytes {
         let mut builder = BatchBuilder::new(Codec::None);
         for _ in 0..16 {
             builder.append(now_ms, None, Some(&[b'v'; 1000]), &[]);

@@ -34,7 +34,7 @@ fn sample(log_dir: &Path, batch_bytes: usize) -> u64 {
         log.append_as_leader(&mut bytes, LeaderEpoch(0), Origin::Client, START_MS)
             .unwrap();
     }
-    let bytes = log.size_bytes();
+    let bytes = log.segments().size_bytes();
     log.close().unwrap();
     bytes
 }

@@ -117,7 +117,7 @@ fn log(context: &LogContext, dir: &Path, number: usize) -> Log {
 }
 
 fn append(log: &mut Log, bytes: &mut [u8]) {
-    if log.size_bytes() > WINDOW {
+    if log.segments().size_bytes() > WINDOW {
         let end = log.log_end_offset();
         log.truncate_fully_and_start_at(end).unwrap();
     }

@@ -74,7 +74,7 @@ fn many_segments(criterion: &mut Criterion) {
             builder.append(START_MS + n, None, Some(b"v"), &[]);
             append(&mut log, builder);
         }
-        assert_eq!(log.segment_count() as i64, segments);
+        assert_eq!(log.segments().count() as i64, segments);
         let mut target = 0;
         // Under the lock of the log; then without it, from one file out of many.
         group.bench_function(BenchmarkId::new("plan", segments), |b| {
@@ -100,7 +100,7 @@ fn recovery(criterion: &mut Criterion) {
     let dir = tempfile::tempdir().unwrap();
     let (context, path) = (LogContext::system(), dir.path().join("bench-0"));
     let log = sample(&context, &path, 4_000);
-    let bytes = log.size_bytes();
+    let bytes = log.segments().size_bytes();
     drop(log);
     let open = |clean_shutdown| {
         let progress = RecoveryProgress::default();

@@ -121,7 +121,7 @@ impl BatchBuilder {
         H: ExactSizeIterator<Item = Header<'h>> + Clone,
     {
         let timestamp_delta = timestamp.wrapping_sub(*self.base_timestamp.get_or_insert(timestamp));
-        write_record((timestamp_delta, delta), key, value, headers, &mut self.bytes);
+        write_record(timestamp_delta, delta, key, value, headers, &mut self.bytes);
         self.max_timestamp = self.max_timestamp.max(timestamp);
         self.next_offset_delta = delta.wrapping_add(1);
         self.record_count += 1;
@@ -174,7 +174,8 @@ impl BatchBuilder {
 
 /// Appends a record with its deltas of timestamp and offset to `out`.
 pub(super) fn write_record<'h, H>(
-    (timestamp_delta, offset_delta): (i64, i32),
+    timestamp_delta: i64,
+    offset_delta: i32,
     key: Option<&[u8]>,
     value: Option<&[u8]>,
     headers: H,

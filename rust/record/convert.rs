@@ -4,7 +4,8 @@
 //! (b) They are not: every record is written anew, as Kafka does.
 
 use super::builder::finish;
-use super::header::{CODEC_MASK, LOG_APPEND_TIME_BIT};
+use super::codec::CODEC_MASK;
+use super::header::LOG_APPEND_TIME_BIT;
 use super::{BATCH_HEADER, BatchBuilder, BatchError, BatchHeader, Codec, RecordIter, TimestampType, compress};
 
 /// Codec and timestamps of the new batch.

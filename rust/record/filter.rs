@@ -17,7 +17,8 @@ use std::iter::Take;
 use std::ops::Range;
 
 use super::builder::finish;
-use super::header::{CODEC_MASK, DELETE_HORIZON_BIT, MAGIC_V2};
+use super::codec::CODEC_MASK;
+use super::header::{DELETE_HORIZON_BIT, MAGIC_V2};
 use super::varint::{read_varint, read_varlong, size_of_varlong, write_varint, write_varlong};
 use super::{
     BATCH_HEADER, Batch, BatchError, BatchHeader, Codec, Record, RecordIter, TimestampType, compress, decompress,

@@ -23,6 +23,7 @@
 //!
 //! A message of magic 0 or 1, as Kafka wrote before 0.11, is decoded into the same fields by [`super::legacy`].
 
+use super::codec::CODEC_MASK;
 use super::{BatchError, Codec, legacy};
 use base::place::{LeaderEpoch, Offset};
 
@@ -42,7 +43,6 @@ pub(super) const CRC_AT: usize = 17;
 pub(super) const ATTRIBUTES_AT: usize = 21;
 pub(super) const MAX_TIMESTAMP_AT: usize = 35;
 
-pub(super) const CODEC_MASK: i16 = 0x07;
 pub(super) const LOG_APPEND_TIME_BIT: i16 = 0x08;
 pub(super) const TRANSACTIONAL_BIT: i16 = 0x10;
 pub(super) const CONTROL_BIT: i16 = 0x20;

@@ -14,6 +14,7 @@
 mod batch;
 mod builder;
 mod checksum;
+mod codec;
 mod compression;
 mod control;
 mod convert;
@@ -33,7 +34,8 @@ mod tests;
 pub use batch::{Batch, Batches};
 pub use builder::{BatchBuilder, Header};
 pub use checksum::{crc32, crc32c};
-pub use compression::{Codec, compress, decompress};
+pub use codec::Codec;
+pub use compression::{compress, decompress};
 pub use control::{ControlRecord, ControlType, end_transaction_marker};
 pub use error::BatchError;
 pub use filter::{LOOK_AHEAD, RecordFilter, Selection, Selector, empty_batch};

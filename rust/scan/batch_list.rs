@@ -53,7 +53,7 @@ impl BatchList {
         Ok(Self {
             walk: BatchWalk::new(
                 file,
-                (Position::START, Position(len)),
+                Position::START..Position(len),
                 Piece::of_batches(PIECE_BYTES),
                 Vec::new(),
             ),

@@ -230,7 +230,7 @@ pub(super) fn first_at_least(
             Ok(_) | Err(ScanError::Corrupt { .. }) => {}
             Err(error) => return Err(error),
         }
-        if let Some(found) = first_in(fs, &segment, partition, (limits, end), search)? {
+        if let Some(found) = first_in(fs, &segment, partition, limits, end, search)? {
             return Ok(Some(found));
         }
     }
@@ -249,7 +249,8 @@ fn first_in(
     fs: &dyn FileSystem,
     segment: &OpenSegment<'_>,
     partition: &TopicPartition,
-    (limits, end): (Limits, Position),
+    limits: Limits,
+    end: Position,
     search: TimeSearch,
 ) -> Result<Option<Offset>> {
     let wanted = limits.log_start_offset..limits.end;

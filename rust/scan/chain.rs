@@ -16,6 +16,7 @@
 //!
 //! A batch at or behind the limit, which its writer may be writing, is looked at only when something below is damaged.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::segments::Segment;
@@ -94,14 +95,14 @@ pub(super) struct Chain<'a> {
 }
 
 impl<'a> Chain<'a> {
-    /// The batches from `position` to before `end`. No batch below `limit` is being written any more.
-    pub fn new(segment: &'a Segment, file: &'a dyn File, (position, end): (Position, Position), limit: Offset) -> Self {
+    /// The batches in `range`. No batch below `limit` is being written any more.
+    pub fn new(segment: &'a Segment, file: &'a dyn File, range: Range<Position>, limit: Offset) -> Self {
         Self {
             segment,
-            walk: BatchWalk::new(file, (position, end), Piece::HEADERS, Vec::new()),
+            is_due: range.start == Position::START,
+            walk: BatchWalk::new(file, range, Piece::HEADERS, Vec::new()),
             ahead: None,
             expected: segment.base_offset,
-            is_due: position == Position::START,
             limit,
             end: None,
             damage: None,

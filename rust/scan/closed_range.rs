@@ -2,6 +2,8 @@
 //!
 //! Loss is what Spark's `failOnDataLoss` means by it: a start below the log start, an end beyond what can be read.
 
+use std::ops::Range;
+
 use super::bounds::{Bound, Limits};
 use super::{Result, ScanError};
 use base::place::Offset;
@@ -36,12 +38,13 @@ pub struct AllowedLoss {
 /// - (e) the limit itself, when the log ends before it is due: the offsets between are lost.
 pub fn closed_range(
     partition: &TopicPartition,
-    (from, to): (Bound, Bound),
-    resolved: (Offset, Offset),
+    from: Bound,
+    to: Bound,
+    resolved: Range<Offset>,
     limits: Limits,
     allowed: AllowedLoss,
 ) -> Result<ClosedRange> {
-    let (mut start, mut end) = resolved;
+    let (mut start, mut end) = (resolved.start, resolved.end);
     let mut lost = Vec::new();
     let is_offset = |bound| matches!(bound, Bound::Offset(_));
     if matches!(to, Bound::Latest | Bound::Timestamp(_)) && end == limits.end {

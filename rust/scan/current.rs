@@ -1,5 +1,7 @@
 //! The batch at a reader's position, while its records are decoded.
 
+use std::ops::Range;
+
 use super::decode::{Frame, Walk};
 use base::place::Offset;
 use record::{BatchHeader, TimestampType};
@@ -18,16 +20,16 @@ pub(super) struct Current {
 }
 
 impl Current {
-    /// Before the first record of the batch with `header`; the range of wanted offsets excludes its end.
-    pub(super) fn new(header: &BatchHeader, size: usize, is_inflated: bool, (from, to): (Offset, Offset)) -> Self {
+    /// Before the first record of the batch with `header`; `wanted` are the offsets to give.
+    pub(super) fn new(header: &BatchHeader, size: usize, is_inflated: bool, wanted: Range<Offset>) -> Self {
         let timestamp_type = header.timestamp_type();
         Self {
             frame: Frame {
                 base_offset: header.base_offset.get(),
                 base_timestamp: header.base_timestamp,
                 log_append_time: (timestamp_type == TimestampType::LogAppendTime).then_some(header.max_timestamp),
-                from: from.get(),
-                to: to.get(),
+                from: wanted.start.get(),
+                to: wanted.end.get(),
             },
             walk: Walk::new(header.record_count),
             record_count: header.record_count,

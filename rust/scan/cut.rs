@@ -61,7 +61,7 @@ impl PartitionPlan {
                 none => none.insert(self.open(planned)?),
             };
             let wanted = start + split_bytes.saturating_sub(open.bytes).max(1);
-            let Some((position, offset)) = boundary(segment, (start, wanted, planned.end), self.limit)? else {
+            let Some((position, offset)) = boundary(segment, start, wanted, planned.end, self.limit)? else {
                 break;
             };
             open.push(planned, start, position);
@@ -122,7 +122,9 @@ const fn with_slack(split_bytes: u64) -> u64 {
 /// for that, and a wrapper without a batch before it is no boundary. Nor is a batch whose neighbours contradict it.
 fn boundary(
     segment: &OpenSegment<'_>,
-    (start, wanted, end): (Position, Position, Position),
+    start: Position,
+    wanted: Position,
+    end: Position,
     limit: Offset,
 ) -> Result<Option<(Position, Offset)>> {
     let mut chain = segment.chain(segment.start_before(wanted)?.max(start), end, limit);

@@ -319,7 +319,8 @@ impl Planner<'_> {
                 &listing,
                 log_start_offset,
                 limits.end,
-                (&found.partition, self.request.ignore_corrupt_batches),
+                &found.partition,
+                self.request.ignore_corrupt_batches,
             )?),
         };
         let whole_end = limits.end;
@@ -329,7 +330,7 @@ impl Planner<'_> {
         }
         let mut range = self
             .range(&found.partition, &listing, limits)
-            .map_err(|error| because(error, found, limits, (given, damage)))?;
+            .map_err(|error| because(error, found, limits, given, damage))?;
         *last_range = Some((range.start, range.end));
         if let Some(transactions) = &transactions {
             range.lost.extend(transactions.undecided_within(range.start, range.end));
@@ -387,13 +388,13 @@ impl Planner<'_> {
                 }
             })
         };
-        let resolved = (resolve(from, true)?, resolve(to, false)?);
+        let resolved = resolve(from, true)?..resolve(to, false)?;
         let request = self.request;
         let allowed = AllowedLoss {
             of_requested: !request.fail_on_data_loss,
             of_due: !request.fail_on_data_loss || request.ignore_corrupt_batches || request.allow_short_logs,
         };
-        closed_range(partition, (from, to), resolved, limits, allowed)
+        closed_range(partition, from, to, resolved, limits, allowed)
     }
 
     /// Links and opens the segments of a range, and finds the range's bytes in those files.
@@ -455,7 +456,8 @@ fn because(
     error: ScanError,
     found: &Found,
     limits: Limits,
-    (given, damage): (Option<Watermarks>, Option<Damage>),
+    given: Option<Watermarks>,
+    damage: Option<Damage>,
 ) -> ScanError {
     match (error, damage) {
         (ScanError::Lost { from, .. }, Some(damage)) if from >= limits.end && limits.is_short() => {

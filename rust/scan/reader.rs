@@ -18,6 +18,7 @@ mod elsewhere;
 mod replaced;
 
 use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -83,7 +84,7 @@ impl Workspace {
         Self {
             walk: BatchWalk::new(
                 Arc::new(NoFile),
-                (Position::START, Position::START),
+                Position::START..Position::START,
                 Piece::of_batches(READ_BYTES),
                 Vec::new(),
             ),
@@ -97,7 +98,7 @@ impl Workspace {
 
     /// Closes the open file; the memory stays for the next split.
     pub(super) fn close(&mut self) {
-        self.walk.restart(Arc::new(NoFile), (Position::START, Position::START));
+        self.walk.restart(Arc::new(NoFile), Position::START..Position::START);
     }
 }
 
@@ -218,7 +219,7 @@ impl SplitReader {
         }
         self.read_to = self.range().1;
         match self.replaced_from(self.slice(), expected) {
-            Some(from) => self.lose((from, self.read_to), "has records of a later leader in their place"),
+            Some(from) => self.lose(from..self.read_to, "has records of a later leader in their place"),
             None => Ok(Step::Slice),
         }
     }
@@ -252,7 +253,7 @@ impl SplitReader {
         };
         let (start, end) = (self.open.start, self.open.end);
         file.advise_sequential(start.get(), end.get());
-        self.workspace.walk.restart(file, (start, end));
+        self.workspace.walk.restart(file, start..end);
         Ok(Step::Batch(self.open.base_offset))
     }
 
@@ -264,39 +265,39 @@ impl SplitReader {
             return Ok(Step::Elsewhere(from));
         }
         self.read_to = to;
-        self.lose((from, to), reason)
+        self.lose(from..to, reason)
     }
 
     /// Offsets of the open slice are lost: an error, or reported and skipped.
-    fn lose(&self, (from, to): (Offset, Offset), reason: &str) -> Result<Step> {
-        if from < to {
-            self.report_lost((from, to), &format!("{} {reason}", self.slice().path.display()))?;
+    fn lose(&self, offsets: Range<Offset>, reason: &str) -> Result<Step> {
+        if !offsets.is_empty() {
+            self.report_lost(offsets, &format!("{} {reason}", self.slice().path.display()))?;
         }
         Ok(Step::Slice)
     }
 
     /// An error, or a range in the list of those that were skipped.
-    fn report_lost(&self, (from, to): (Offset, Offset), reason: &str) -> Result<()> {
+    fn report_lost(&self, offsets: Range<Offset>, reason: &str) -> Result<()> {
         let split = &self.split;
         if self.options.fail_on_data_loss {
             return Err(ScanError::Lost {
                 topic: split.topic.to_string(),
                 partition: split.partition,
-                from,
-                to,
+                from: offsets.start,
+                to: offsets.end,
                 reason: reason.to_owned(),
             });
         }
-        self.note_lost((from, to));
+        self.note_lost(offsets);
         Ok(())
     }
 
-    fn note_lost(&self, (from, to): (Offset, Offset)) {
+    fn note_lost(&self, offsets: Range<Offset>) {
         let range = LostRange {
             topic: Arc::clone(&self.split.topic),
             partition: self.split.partition,
-            from,
-            to,
+            from: offsets.start,
+            to: offsets.end,
         };
         let mut lost = self.lost.lock();
         if !lost.contains(&range) {
@@ -387,7 +388,7 @@ impl SplitReader {
         }
         self.check_next(&header, expected)?;
         self.whole = whole;
-        let current = self.start_records(&header, size, (from, to))?;
+        let current = self.start_records(&header, size, from..to)?;
         if self.options.ignore_corrupt_batches {
             self.check_records(&header, &current)?; // else some of its rows may be given before the one that is damaged
         }
@@ -480,9 +481,9 @@ impl SplitReader {
     }
 
     /// Prepares the batch's records for decoding; inflates them when they are compressed.
-    fn start_records(&mut self, header: &BatchHeader, size: usize, (from, to): (Offset, Offset)) -> Result<Current> {
+    fn start_records(&mut self, header: &BatchHeader, size: usize, wanted: Range<Offset>) -> Result<Current> {
         if header.is_legacy() {
-            return self.start_legacy(size, (from, to));
+            return self.start_legacy(size, wanted);
         }
         let codec = header.codec().map_err(|error| self.corrupt(error.to_string()))?;
         let workspace = &mut self.workspace;
@@ -493,17 +494,17 @@ impl SplitReader {
             decompress(codec, payload, INFLATE_LIMIT_BYTES, &mut workspace.inflated)
                 .map_err(|error| self.corrupt(error.to_string()))?;
         }
-        Ok(Current::new(header, size, is_inflated, (from, to)))
+        Ok(Current::new(header, size, is_inflated, wanted))
     }
 
     /// [`Self::start_records`] for a message of magic 0 or 1: its records are rewritten as those of a v2 batch.
     #[cold]
-    fn start_legacy(&mut self, size: usize, range: (Offset, Offset)) -> Result<Current> {
+    fn start_legacy(&mut self, size: usize, wanted: Range<Offset>) -> Result<Current> {
         let workspace = &mut self.workspace;
         let bytes = &workspace.walk.held()[..size];
         let header = legacy::to_records(bytes, INFLATE_LIMIT_BYTES, &mut workspace.inflated);
         let header = header.map_err(|error| self.corrupt(error.to_string()))?;
-        Ok(Current::new(&header, size, true, range))
+        Ok(Current::new(&header, size, true, wanted))
     }
 
     fn decode(&mut self, current: &mut Current) -> Result<Stopped> {

@@ -248,7 +248,7 @@ impl OpenSegment<'_> {
     /// The headers from `position` to before `end` that their neighbours confirm. No batch below `limit` is being
     /// written any more.
     pub fn chain(&self, position: Position, end: Position, limit: Offset) -> Chain<'_> {
-        Chain::new(self.segment, &*self.file, (position, end.min(self.end())), limit)
+        Chain::new(self.segment, &*self.file, position..end.min(self.end()), limit)
     }
 
     /// The first batch whose last offset is at least `offset`; `limit` as for [`Self::chain`].

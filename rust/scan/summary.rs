@@ -140,7 +140,7 @@ impl PartitionPlan {
         let range = self.start_offset..self.end_offset;
         let read = segment.each_record(position, header, |offset, timestamp| {
             if range.contains(&offset) && limits.wants(timestamp) {
-                so_far.add(1, (offset, offset), (timestamp, timestamp));
+                so_far.add(1, offset, offset, timestamp, timestamp);
                 *last = None;
             }
             ControlFlow::Continue(())
@@ -181,19 +181,20 @@ impl Summary {
             }
             TimestampType::CreateTime | TimestampType::LogAppendTime => header.max_timestamp,
         };
-        let offsets = (header.base_offset, header.last_offset());
-        self.add(header.record_count as u64, offsets, (least, header.max_timestamp));
+        let (records, greatest) = (header.record_count as u64, header.max_timestamp);
+        self.add(records, header.base_offset, header.last_offset(), least, greatest);
     }
 
-    fn add(&mut self, records: u64, offsets: (Offset, Offset), timestamps: (i64, i64)) {
+    fn add(&mut self, records: u64, first: Offset, last: Offset, least_timestamp: i64, greatest_timestamp: i64) {
         self.records += records;
-        self.offsets = Some(wider(self.offsets, offsets));
-        self.timestamps = Some(wider(self.timestamps, timestamps));
+        widen(&mut self.offsets, first, last);
+        widen(&mut self.timestamps, least_timestamp, greatest_timestamp);
     }
 }
 
-fn wider<T: Ord + Copy>(so_far: Option<(T, T)>, new: (T, T)) -> (T, T) {
-    so_far.map_or(new, |(least, greatest)| (least.min(new.0), greatest.max(new.1)))
+fn widen<T: Ord + Copy>(range: &mut Option<(T, T)>, least: T, greatest: T) {
+    let (from, to) = range.unwrap_or((least, greatest));
+    *range = Some((from.min(least), to.max(greatest)));
 }
 
 /// Whether a batch has fewer records than offsets, so that its first or last record may be gone.

@@ -45,7 +45,8 @@ impl Transactions {
         listing: &Listing,
         log_start_offset: Offset,
         end: Offset,
-        (partition, ignores_damage): (&TopicPartition, bool),
+        partition: &TopicPartition,
+        ignores_damage: bool,
     ) -> Result<Self> {
         let mut state = newest_snapshot(fs, dir, listing, end)?.unwrap_or_default();
         let from = state.map_end_offset().max(log_start_offset.min(first_offset(listing)));

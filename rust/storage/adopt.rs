@@ -23,13 +23,13 @@ use std::io::ErrorKind;
 use std::sync::Arc;
 
 use super::append::{AppendError, Appended};
-use super::format::{LOG_SUFFIX, file_path};
+use super::contents::Contents;
 use super::header_scan::HeaderScan;
-use super::log::Log;
-use super::producer_state::ProducerEntry;
+use super::producer_state::ProducerState;
 use super::segment::{Segment, SegmentFile};
+use super::segments::Segments;
+use super::settings::Settings;
 use super::staged::{StagedSegment, failed};
-use super::state_file::Durability;
 use base::error::{Error, ErrorCode, Result};
 use base::place::{LeaderEpoch, Offset, Position};
 use record::{BatchHeader, Rejection};
@@ -53,12 +53,14 @@ impl Loaded {
         last_offset: Offset::NONE,
     };
 
-    fn of(entry: &ProducerEntry) -> Self {
-        Self {
+    /// What the log has of the load of this producer; `None` when the producer is not known: it has not written here,
+    /// or was idle for `producer.id.expiration.ms` by the timestamps of its records.
+    pub fn of(producers: &ProducerState, producer_id: i64) -> Option<Self> {
+        producers.entry(producer_id).map(|entry| Self {
             producer_epoch: entry.producer_epoch,
             records: entry.last_sequence() + 1,
             last_offset: entry.last_data_offset(),
-        }
+        })
     }
 
     /// Refuses a load that was begun again since, with a later producer epoch.
@@ -72,19 +74,21 @@ impl Loaded {
         );
         Err(Rejection::new(ErrorCode::INVALID_PRODUCER_EPOCH, message))
     }
+}
 
-    /// Whether a segment of this producer epoch that begins with this sequence is next.
-    fn check_next(&self, producer_epoch: i16, first_sequence: i32) -> Result<(), Rejection> {
-        self.check_epoch(producer_epoch)?;
-        if first_sequence != self.records {
-            let message = format!(
-                "the log has {} records of the load, and the segment begins with record {first_sequence}",
-                self.records
-            );
-            return Err(Rejection::new(ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER, message));
-        }
-        Ok(())
+/// Step (a) of the module: the segment must be the next of its load. `before` is what the log has of the load, for a
+/// producer that it does not know any more.
+pub(super) fn check_next(staged: &StagedSegment, producers: &ProducerState, before: Loaded) -> Result<(), Rejection> {
+    let (producer_id, producer_epoch) = staged.producer();
+    let loaded = Loaded::of(producers, producer_id).unwrap_or(before);
+    loaded.check_epoch(producer_epoch)?;
+    let (records, first_sequence) = (loaded.records, staged.first_sequence());
+    if first_sequence != records {
+        let message =
+            format!("the log has {records} records of the load, and the segment begins with record {first_sequence}");
+        return Err(Rejection::new(ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER, message));
     }
+    Ok(())
 }
 
 /// The segments in which to look for the records of a load, by the headers of all batches; needs no lock.
@@ -95,6 +99,15 @@ pub struct LoadSearch {
 }
 
 impl LoadSearch {
+    /// The segments in which the records of this producer's load may be.
+    pub fn of(segments: &Segments, producer_id: i64) -> Self {
+        let with_end = |segment: &Segment| (Arc::clone(segment.log()), segment.end());
+        Self {
+            producer_id,
+            segments: segments.all().rev().map(with_end).collect(),
+        }
+    }
+
     /// What these segments have of the load, and the offset of the first of its records that they have. A file that was
     /// deleted meanwhile has nothing. May wait for the disk.
     pub fn run(self) -> Result<Option<(Loaded, Offset)>> {
@@ -137,101 +150,40 @@ impl LoadSearch {
     }
 }
 
-impl Log {
-    /// The segments in which the records of this producer's load may be.
-    pub fn search_load(&self, producer_id: i64) -> LoadSearch {
-        let with_end = |segment: &Segment| (Arc::clone(segment.log()), segment.end());
-        LoadSearch {
-            producer_id,
-            segments: self.segments.all().rev().map(with_end).collect(),
-        }
+/// Steps (b) to (e) of the module, for a log that has its files.
+pub(super) fn take_in(
+    staged: &mut StagedSegment,
+    leader_epoch: LeaderEpoch,
+    now_ms: i64,
+    contents: &mut Contents,
+    settings: &Settings,
+) -> Result<Appended, AppendError> {
+    let first_offset = contents.offsets().end();
+    if contents.segments().active().base_offset() != first_offset {
+        contents.prepare_roll(first_offset)?; // (b)
     }
-
-    /// What the log has of the load of this producer; `None` when the producer is not known: it has not written here,
-    /// or was idle for `producer.id.expiration.ms` by the timestamps of its records.
-    pub fn loaded(&self, producer_id: i64) -> Option<Loaded> {
-        self.producers.entry(producer_id).map(Loaded::of)
+    staged.place(first_offset, leader_epoch)?; // (c)
+    let (fs, dir) = (Arc::clone(contents.dir().fs()), contents.dir().path());
+    let mut segment = Segment::of_file(dir, first_offset, staged.file(), now_ms);
+    for (position, header) in staged.placed_at(first_offset, leader_epoch) {
+        segment.note(&header, position, settings.config().index_interval_bytes);
     }
-
-    /// Adopts the segment, as the partition's leader; see the module. `before` is what the log has of the load, for a
-    /// producer that the log does not know any more.
-    pub fn adopt(
-        &mut self,
-        staged: &mut StagedSegment,
-        before: Loaded,
-        leader_epoch: LeaderEpoch,
-        now_ms: i64,
-    ) -> Result<Appended, AppendError> {
-        self.settle()?;
-        let (producer_id, producer_epoch) = staged.producer();
-        let loaded = self.loaded(producer_id).unwrap_or(before);
-        loaded.check_next(producer_epoch, staged.first_sequence())?; // (a)
-        if !self.is_materialised() {
-            self.materialise()?;
-        }
-        let first_offset = self.offsets.end();
-        let replaces_active = self.segments.active().base_offset() == first_offset;
-        let fs = self.fs();
-        if !replaces_active {
-            self.segments.active_mut().write_indexes(&*fs)?; // (b)
-            self.producers
-                .take_snapshot(&*fs, &self.dir, first_offset, Durability::Lazy)?;
-        }
-        staged.place(first_offset, leader_epoch)?; // (c)
-        let segment = self.adopted(staged, first_offset, leader_epoch, now_ms);
-        let path = file_path(&self.dir, first_offset, LOG_SUFFIX);
-        let names = fs.hold_names();
-        let renamed = fs.rename(staged.path(), &path); // (d)
-        renamed.map_err(|error| failed("rename", staged.path(), error))?;
-        staged.file().moved_to(&path);
-        drop(names);
-        self.take_in(staged, segment, replaces_active, leader_epoch); // (e)
-        Ok(Appended {
-            first_offset,
-            last_offset: self.offsets.end() - 1,
-            log_append_time_ms: -1,
-            log_start_offset: self.offsets.start(),
-            is_duplicate: false,
-            needs_flush: self.is_flush_due(),
-        })
-    }
-
-    /// The segment as it is to be in memory.
-    fn adopted(&self, staged: &StagedSegment, base_offset: Offset, leader_epoch: LeaderEpoch, now_ms: i64) -> Segment {
-        let mut segment = Segment::of_file(&self.dir, base_offset, staged.file(), now_ms);
-        for (position, header) in staged.placed_at(base_offset, leader_epoch) {
-            segment.note(&header, position, self.config.index_interval_bytes);
-        }
-        segment
-    }
-
-    /// (e)
-    fn take_in(
-        &mut self,
-        staged: &StagedSegment,
-        mut segment: Segment,
-        replaces_active: bool,
-        leader_epoch: LeaderEpoch,
-    ) {
-        let (first_offset, fs) = (segment.base_offset(), self.fs());
-        if replaces_active {
-            // It knows whether a file of that name is to be cut.
-            std::mem::swap(&mut segment.txn_index, &mut self.segments.active_mut().txn_index);
-            self.segments.replace_active(segment).log().file.retire();
-        } else {
-            self.segments.active_mut().seal();
-            self.segments.push(&*fs, segment, self.offsets.start());
-        }
-        if Some(leader_epoch) != self.epochs.latest_epoch() {
-            self.epochs.assign(leader_epoch, first_offset);
-        }
-        for (_, header) in staged.placed_at(first_offset, leader_epoch) {
-            self.offsets.end_at(header.next_offset());
-            self.producers.update(&header, None);
-        }
-        self.syncs.note_name();
-        self.choose_jitter();
-    }
+    let names = fs.hold_names();
+    let renamed = fs.rename(staged.path(), &segment.log().path); // (d)
+    renamed.map_err(|error| failed("rename", staged.path(), error))?;
+    staged.file().moved_to(&segment.log().path);
+    drop(names);
+    let headers = staged.placed_at(first_offset, leader_epoch).map(|(_, header)| header);
+    contents.take_in(segment, headers); // (e)
+    let offsets = contents.offsets();
+    Ok(Appended {
+        first_offset,
+        last_offset: offsets.end() - 1,
+        log_append_time_ms: -1,
+        log_start_offset: offsets.start(),
+        is_duplicate: false,
+        needs_flush: settings.is_flush_due(offsets),
+    })
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use super::super::staged::{Expected, StagedFile};
 use super::super::testing::{Bench, START_MS, batch};
 use super::*;
+use crate::Log;
+use crate::format::{LOG_SUFFIX, file_path};
 use ::io::{Fault, FaultFileSystem, OpenMode, OsFileSystem, user_id};
 use record::{BatchBuilder, Batches, Codec, Origin};
 
@@ -101,14 +103,14 @@ fn adopted_segments_are_read_flushed_and_opened_as_any_others() {
     assert_eq!(found[..10], load_values(0..10));
     assert_eq!(found[12..92], load_values(10..90));
     assert_eq!(bench.base_offsets(), [0, 12]);
-    assert_eq!(log.loaded(PRODUCER).unwrap().records, 90);
+    assert_eq!(Loaded::of(log.producers(), PRODUCER).unwrap().records, 90);
     log.flush().unwrap();
     assert_eq!(log.recovery_point(), Offset(93));
     log.close().unwrap();
     for clean in [true, false] {
         let log = bench.open(93, clean).unwrap();
         assert_eq!((values(&log), log.report().bytes_cut), (found.clone(), 0));
-        assert_eq!(log.loaded(PRODUCER).unwrap().last_offset, Offset(91));
+        assert_eq!(Loaded::of(log.producers(), PRODUCER).unwrap().last_offset, Offset(91));
     }
 }
 
@@ -151,7 +153,7 @@ fn segment_that_does_not_continue_the_load_is_refused_and_nothing_is_appended() 
     let path = stage(&bench, 10, 1).unwrap();
     let mut segment = check(&bench, &log, path, 10).unwrap();
     log.producers_mut().remove_expired(i64::MAX);
-    let found = log.search_load(PRODUCER).run().unwrap().unwrap();
+    let found = LoadSearch::of(log.segments(), PRODUCER).run().unwrap().unwrap();
     assert_eq!(
         (found.0.records, found.0.last_offset, found.1),
         (10, Offset(9), Offset(0))
@@ -179,7 +181,7 @@ fn truncation_within_an_adopted_segment_leaves_the_load_s_first_records() {
     bench.append(&mut log, 1, 8);
     log.truncate_to(Offset(7)).unwrap();
     assert_eq!(values(&log)[1..], load_values(0..6));
-    assert_eq!(log.loaded(PRODUCER).unwrap().records, 6);
+    assert_eq!(Loaded::of(log.producers(), PRODUCER).unwrap().records, 6);
     adopt(&bench, &mut log, 6, 3).unwrap();
     assert_eq!(values(&log)[1..], load_values(0..12));
 }

@@ -1,29 +1,26 @@
-//! Appending batches: one write of the caller's bytes, then updates of the state in memory.
+//! What precedes the write of batches: a leader's batch gets its place, a follower's batches are checked and divided.
 //!
-//! The order of a leader's append, as Kafka's: validate, look for a duplicate, place (offset, epoch, timestamps,
-//! patched in the caller's buffer), roll if needed, write, index, epochs, producers. The steps up to the duplicate
-//! check change nothing, so a refused batch leaves no trace. A failed write is cut off the file; when the cut fails,
-//! the log is poisoned.
+//! The order of a leader's append (`Log::append_validated`), as Kafka's: validate, look for a duplicate, place (offset,
+//! epoch, timestamps, patched in the caller's buffer), roll if needed, write, index, epochs, producers. The steps up to
+//! the duplicate check change nothing, so a refused batch leaves no trace. A failed write is cut off the file; when the
+//! cut fails, the log is poisoned.
 //!
 //! Durability: none on return (Kafka's default); [`Appended::needs_flush`] says when `flush.messages` asks for a flush.
 
-use super::log::Log;
-use super::producer_state::{Candidate, Check, CompletedTxn, VerificationGuard};
-use super::segment::RollCheck;
+use super::contents::{Contents, PlacedBatch};
+use super::offsets::Offsets;
+use super::producer_state::{Candidate, Check, VerificationGuard};
+use super::segment::{RollCheck, Segment};
+use super::settings::Settings;
+use super::topic_partition::TopicPartition;
 use base::error::{Error, ErrorCode, Result};
-use base::place::{LeaderEpoch, Offset, Position};
-use index::AbortedTxn;
+use base::place::{LeaderEpoch, Offset};
 use record::{
-    self, Batch, BatchHeader, Batches, ControlRecord, Origin, Rejection, Rules, TimestampType, Validated,
-    set_offset_and_epoch,
+    self, Batch, BatchHeader, Batches, ControlRecord, Origin, Rejection, TimestampType, Validated, set_offset_and_epoch,
 };
 
 /// Most bytes that a follower writes at once.
 const RUN_BYTES: usize = 256 << 10;
-
-/// The header of a batch that is noted once it is written, its control record if it is a control batch, and the version
-/// of transactions that a marker was written for.
-type Noted = (BatchHeader, Option<ControlRecord>, i16);
 
 /// How a batch is appended.
 #[derive(Debug, Clone, Copy)]
@@ -101,295 +98,108 @@ impl AppendError {
     }
 }
 
-impl Log {
-    /// Appends the one batch that fills `batch`, as the partition's leader. The bytes are patched in place.
-    pub fn append_as_leader(
-        &mut self,
-        batch: &mut [u8],
-        leader_epoch: LeaderEpoch,
-        origin: Origin,
-        now_ms: i64,
-    ) -> Result<Appended, AppendError> {
-        self.append_with(batch, AppendOptions::plain(leader_epoch, origin, now_ms))
-    }
+/// A validated batch of a producer: the answer to it, its bytes, and the batch to write unless it is a duplicate.
+pub(super) struct Placed<'b> {
+    pub(super) appended: Appended,
+    pub(super) bytes: &'b [u8],
+    pub(super) batch: Option<PlacedBatch>,
+}
 
-    /// [`append_as_leader`](Self::append_as_leader) with the options that a transaction needs.
-    pub fn append_with(&mut self, batch: &mut [u8], options: AppendOptions) -> Result<Appended, AppendError> {
-        self.settle()?;
-        let validated = record::validate(batch, &self.rules, options.origin, options.now_ms)?;
-        self.append_validated(batch, validated, options)
-    }
-
-    /// The rules that validate a batch. A batch that was validated by other rules must be validated again.
-    pub fn rules(&self) -> &Rules {
-        &self.rules
-    }
-
-    /// Appends a batch that was validated by [`Self::rules`].
-    pub fn append_validated(
-        &mut self,
-        batch: &mut [u8],
-        validated: Validated,
-        options: AppendOptions,
-    ) -> Result<Appended, AppendError> {
-        self.settle()?;
-        match validated {
-            Validated::InPlace {
-                header, max_timestamp, ..
-            } => self.place(batch, header, max_timestamp, options),
-            Validated::Rewritten {
-                mut bytes,
-                header,
-                max_timestamp,
-                ..
-            } => self.place(&mut bytes, header, max_timestamp, options),
-        }
-    }
-
-    /// Gives a validated batch its offsets and writes it, unless it is a duplicate.
-    fn place(
-        &mut self,
-        batch: &mut [u8],
-        mut header: BatchHeader,
-        max_timestamp: i64,
-        options: AppendOptions,
-    ) -> Result<Appended, AppendError> {
-        self.check_size(batch.len())?;
-        let timestamp_type = self.rules.timestamp_type;
-        header.base_offset = self.offsets.end();
-        header.partition_leader_epoch = options.leader_epoch;
-        header.max_timestamp = max_timestamp;
-        let control = control_of(batch, &header)?;
-        let candidate = Candidate {
-            header: &header,
-            origin: options.origin,
-            partition: &self.topic_partition,
-            control,
-            transaction_version: options.transaction_version,
-            guard: options.guard,
-        };
-        let append_time = |time| {
-            if timestamp_type == TimestampType::LogAppendTime {
-                time
-            } else {
-                -1
-            }
-        };
-        if let Check::Duplicate {
+/// Gives a validated batch its offsets, unless it is a duplicate or refused. The bytes are patched in place.
+pub(super) fn place<'b>(
+    sent: &'b mut [u8],
+    validated: &'b mut Validated,
+    options: AppendOptions,
+    contents: &Contents,
+    settings: &Settings,
+) -> Result<Placed<'b>, Rejection> {
+    let (mut header, max_timestamp) = (*validated.header(), validated.max_timestamp());
+    let bytes = match validated {
+        Validated::InPlace { .. } => sent,
+        Validated::Rewritten { bytes, .. } => bytes,
+    };
+    let partition = contents.dir().partition();
+    check_size(bytes.len(), settings.config().segment_bytes, partition)?;
+    let timestamp_type = settings.rules().timestamp_type;
+    let is_log_append_time = timestamp_type == TimestampType::LogAppendTime;
+    header.base_offset = contents.offsets().end();
+    header.partition_leader_epoch = options.leader_epoch;
+    header.max_timestamp = max_timestamp;
+    let control = control_of(bytes, &header)?;
+    let candidate = Candidate {
+        header: &header,
+        origin: options.origin,
+        partition,
+        control,
+        transaction_version: options.transaction_version,
+        guard: options.guard,
+    };
+    let (first_offset, last_offset, timestamp, is_duplicate) = match contents.producers().check(&candidate)? {
+        Check::Append => (header.base_offset, header.last_offset(), max_timestamp, false),
+        Check::Duplicate {
             base_offset,
             last_offset,
             timestamp,
-        } = self.producers.check(&candidate)?
-        {
-            return Ok(self.appended((base_offset, last_offset), append_time(timestamp), true));
-        }
-        if timestamp_type == TimestampType::CreateTime && header.timestamp_type() == TimestampType::CreateTime {
-            set_offset_and_epoch(batch, header.base_offset, header.partition_leader_epoch);
-            record::set_max_timestamp(batch, timestamp_type, max_timestamp);
-        } else {
-            record::assign(
-                batch,
-                header.base_offset,
-                options.leader_epoch,
-                timestamp_type,
-                max_timestamp,
-            );
-        }
-        self.write(batch, &[(header, control, options.transaction_version)], options.now_ms)?;
-        Ok(self.appended(
-            (header.base_offset, header.last_offset()),
-            append_time(max_timestamp),
-            false,
-        ))
+        } => (base_offset, last_offset, timestamp, true),
+    };
+    let appended = Appended {
+        first_offset,
+        last_offset,
+        log_append_time_ms: if is_log_append_time { timestamp } else { -1 },
+        log_start_offset: contents.offsets().start(),
+        is_duplicate,
+        needs_flush: settings.is_flush_due(contents.offsets()),
+    };
+    if is_duplicate {
+        return Ok(Placed {
+            appended,
+            bytes,
+            batch: None,
+        });
     }
-
-    /// Whether the number of unflushed records has reached `flush.messages`.
-    pub fn is_flush_due(&self) -> bool {
-        self.offsets.end() - self.offsets.recovery_point() >= self.config.flush_messages
+    if timestamp_type == TimestampType::CreateTime && header.timestamp_type() == TimestampType::CreateTime {
+        set_offset_and_epoch(bytes, header.base_offset, header.partition_leader_epoch);
+        record::set_max_timestamp(bytes, timestamp_type, max_timestamp);
+    } else {
+        let (offset, epoch) = (header.base_offset, options.leader_epoch);
+        record::assign(bytes, offset, epoch, timestamp_type, max_timestamp);
     }
-
-    fn appended(
-        &self,
-        (first_offset, last_offset): (Offset, Offset),
-        log_append_time_ms: i64,
-        is_duplicate: bool,
-    ) -> Appended {
-        let needs_flush = self.is_flush_due();
-        let log_start_offset = self.offsets.start();
-        Appended {
-            first_offset,
-            last_offset,
-            log_append_time_ms,
-            log_start_offset,
-            is_duplicate,
-            needs_flush,
-        }
-    }
-
-    fn check_size(&self, bytes: usize) -> Result<(), Rejection> {
-        if bytes <= self.config.segment_bytes as usize {
-            return Ok(());
-        }
-        let (partition, most) = (&self.topic_partition, self.config.segment_bytes);
-        let message = format!(
-            "Message batch size is {bytes} bytes in append to partition {partition}, which exceeds the maximum \
-             configured segment size of {most}."
-        );
-        Err(Rejection::new(ErrorCode::RECORD_LIST_TOO_LARGE, message))
-    }
-
-    /// Appends the batches that the leader sent, with the leader's offsets and epochs. The bytes may end within a
-    /// batch, which is left out. Refuses batches that the log has already, but allows gaps (of compaction). An empty
-    /// log may start within the first batch (`DeleteRecords` may have moved the leader's log start offset there): that
-    /// batch is appended whole. Returns the last appended offset, if any.
-    pub fn append_as_follower(&mut self, batches: &[u8]) -> Result<Option<Offset>, AppendError> {
-        self.settle()?;
-        let (start, first) = (self.offsets.start(), self.first_of(batches));
-        let mut expected = first;
-        for batch in Batches::new(batches) {
-            let batch = batch.map_err(Rejection::from)?;
-            batch.verify_crc().map_err(Rejection::from)?;
-            check_follows(batch.header(), expected)?;
-            expected = batch.header().next_offset();
-        }
-        if first >= start {
-            return self.append_verified(batches);
-        }
-        self.truncate_fully_and_start_at(first)?;
-        let last_offset = self.append_verified(batches)?;
-        self.advance_log_start_offset(start, start)?;
-        Ok(last_offset)
-    }
-
-    /// The lowest offset that the first of `batches` may have: the log end offset, or, for an empty log whose end
-    /// offset lies within the first batch, that batch's base offset.
-    fn first_of(&self, batches: &[u8]) -> Offset {
-        let end = self.offsets.end();
-        match Batches::new(batches).next() {
-            Some(Ok(batch)) if self.offsets.start() == end && batch.header().next_offset() > end => {
-                batch.header().base_offset.min(end)
-            }
-            _ => end,
-        }
-    }
-
-    fn append_verified(&mut self, batches: &[u8]) -> Result<Option<Offset>, AppendError> {
-        let now_ms = self.context.clock.now_ms();
-        let mut last_offset = None;
-        let mut run: Vec<Noted> = Vec::new();
-        let (mut start, mut end) = (0, 0);
-        for batch in Batches::new(batches) {
-            let batch = batch.map_err(Rejection::from)?;
-            let control = control_of(batch.bytes(), batch.header())?;
-            let size = batch.bytes().len();
-            if !run.is_empty() && !self.fits_run(&run, end - start + size, batch.header(), now_ms) {
-                self.write(batches.get(start..end).unwrap_or_default(), &run, now_ms)?;
-                run.clear();
-                start = end;
-            }
-            run.push((*batch.header(), control, 0));
-            end += size;
-            last_offset = Some(batch.header().last_offset());
-        }
-        if !run.is_empty() {
-            self.write(batches.get(start..end).unwrap_or_default(), &run, now_ms)?;
-        }
-        Ok(last_offset)
-    }
-
-    /// Whether the batch `next` may go into the same write as the batches of `run`, `bytes` in total: the write must
-    /// not pass the end of the segment.
-    fn fits_run(&self, run: &[Noted], bytes: usize, next: &BatchHeader, now_ms: i64) -> bool {
-        let active = self.segments.active();
-        bytes <= RUN_BYTES
-            && active.has_index_room(run.len(), self.config.segment_index_bytes)
-            && !active.should_roll(&RollCheck {
-                begun: run.first().map(|(first, ..)| first.max_timestamp),
-                ..self.roll_check(bytes, next, now_ms)
-            })
-    }
-
-    fn roll_check(&self, bytes: usize, last: &BatchHeader, now_ms: i64) -> RollCheck<'_> {
-        RollCheck {
-            config: &self.config,
-            jitter_ms: self.roll_jitter_ms,
-            now_ms,
-            begun: None,
-            bytes: bytes as u64,
-            last_offset: last.last_offset(),
-            max_timestamp: last.max_timestamp,
-        }
-    }
-
-    /// Writes batches with one call into one segment, then notes each batch. `run` holds the headers of the batches in
-    /// `bytes`.
-    fn write(&mut self, bytes: &[u8], run: &[Noted], now_ms: i64) -> Result<()> {
-        let Some((last, ..)) = run.last() else { return Ok(()) };
-        if !self.is_materialised() {
-            self.materialise()?;
-        }
-        let last_offset = last.last_offset();
-        if self
-            .segments
-            .active()
-            .should_roll(&self.roll_check(bytes.len(), last, now_ms))
-        {
-            // After a jump of offsets the log end offset may lie more than an i32 below; the new segment then begins
-            // higher.
-            self.roll_to(self.offsets.end().max(last_offset - i64::from(i32::MAX)), now_ms)?;
-        }
-        let fs = &*self.context.fs;
-        let active = self.segments.active_mut();
-        active.write_index_batch(fs)?;
-        let mut position = match active.append(bytes) {
-            Ok(position) => position,
-            Err((error, is_ruined)) => {
-                if is_ruined {
-                    self.standing.poison();
-                }
-                return Err(error);
-            }
-        };
-        for (header, control, transaction_version) in run {
-            self.note(header, position, (*control, *transaction_version));
-            position += header.size_bytes() as u64;
-        }
-        Ok(())
-    }
-
-    /// Updates segments, offsets, epochs and producers for a batch that was written at `position`.
-    fn note(
-        &mut self,
-        header: &BatchHeader,
-        position: Position,
-        (control, transaction_version): (Option<ControlRecord>, i16),
-    ) {
-        let interval = self.config.index_interval_bytes;
-        self.segments.note(header, position, interval);
-        self.offsets.end_at(header.next_offset());
-        if Some(header.partition_leader_epoch) != self.epochs.latest_epoch() {
-            self.epochs.assign(header.partition_leader_epoch, header.base_offset);
-        }
-        let completed = self.producers.update_as_leader(header, control, transaction_version);
-        if let Some(completed) = completed {
-            self.note_completed(&completed);
-        }
-    }
-
-    pub(super) fn note_completed(&mut self, completed: &CompletedTxn) {
-        if completed.is_aborted {
-            self.segments.active_mut().txn_index.append(&aborted(completed));
-        }
-    }
+    let batch = Some(PlacedBatch {
+        header,
+        control,
+        transaction_version: options.transaction_version,
+    });
+    Ok(Placed { appended, bytes, batch })
 }
 
-pub(super) fn aborted(completed: &CompletedTxn) -> AbortedTxn {
-    AbortedTxn {
-        producer_id: completed.producer_id,
-        first_offset: completed.first_offset,
-        last_offset: completed.last_offset,
-        last_stable_offset: completed.last_stable_offset,
+fn check_size(bytes: usize, max_bytes: u32, partition: &TopicPartition) -> Result<(), Rejection> {
+    if bytes <= max_bytes as usize {
+        return Ok(());
     }
+    let message = format!(
+        "Message batch size is {bytes} bytes in append to partition {partition}, which exceeds the maximum configured \
+         segment size of {max_bytes}."
+    );
+    Err(Rejection::new(ErrorCode::RECORD_LIST_TOO_LARGE, message))
+}
+
+/// Checks the batches that a leader sent: whole, in order, and not in the log already. Returns the lowest offset that
+/// the first of them may have: the log end offset, or, for an empty log whose end offset lies within the first batch,
+/// that batch's base offset.
+pub(super) fn check_sent(batches: &[u8], offsets: &Offsets) -> Result<Offset, Rejection> {
+    let (start, end) = (offsets.start(), offsets.end());
+    let first = match Batches::new(batches).next() {
+        Some(Ok(batch)) if start == end && batch.header().next_offset() > end => batch.header().base_offset.min(end),
+        _ => end,
+    };
+    let mut expected = first;
+    for batch in Batches::new(batches) {
+        let batch = batch?;
+        batch.verify_crc()?;
+        check_follows(batch.header(), expected)?;
+        expected = batch.header().next_offset();
+    }
+    Ok(first)
 }
 
 fn check_follows(header: &BatchHeader, expected: Offset) -> Result<(), Rejection> {
@@ -402,6 +212,79 @@ fn check_follows(header: &BatchHeader, expected: Offset) -> Result<(), Rejection
         i64::from(header.last_offset_delta) + 1
     );
     Err(Rejection::new(ErrorCode::CORRUPT_MESSAGE, message))
+}
+
+/// Batches that a leader sent, in runs that are written with one call each.
+pub(super) struct Runs<'b> {
+    bytes: &'b [u8],
+    batches: Batches<'b>,
+    /// The batch that did not fit the last run.
+    ahead: Option<PlacedBatch>,
+    run: Vec<PlacedBatch>,
+    end: usize,
+}
+
+impl<'b> Runs<'b> {
+    /// The bytes may end within a batch, which is left out.
+    pub(super) fn of(bytes: &'b [u8]) -> Self {
+        Self {
+            bytes,
+            batches: Batches::new(bytes),
+            ahead: None,
+            run: Vec::new(),
+            end: 0,
+        }
+    }
+
+    /// The bytes of the next run, which the active segment takes whole; `None` at the end. Call it again once the run
+    /// is written.
+    pub(super) fn next(
+        &mut self,
+        active: &Segment,
+        settings: &Settings,
+        now_ms: i64,
+    ) -> Result<Option<&'b [u8]>, Rejection> {
+        self.run.clear();
+        let start = self.end;
+        while let Some(batch) = self.ahead.take().map_or_else(|| self.read(), |batch| Ok(Some(batch)))? {
+            let end = self.end + batch.header.size_bytes();
+            if !self.run.is_empty() && !self.fits(end - start, &batch.header, active, settings, now_ms) {
+                self.ahead = Some(batch);
+                break;
+            }
+            self.run.push(batch);
+            self.end = end;
+        }
+        let bytes = self.bytes.get(start..self.end);
+        Ok(bytes.filter(|bytes| !bytes.is_empty()))
+    }
+
+    /// The batches of the run that [`Self::next`] gave last.
+    pub(super) fn batches(&self) -> &[PlacedBatch] {
+        &self.run
+    }
+
+    fn read(&mut self) -> Result<Option<PlacedBatch>, Rejection> {
+        let Some(batch) = self.batches.next().transpose()? else {
+            return Ok(None);
+        };
+        Ok(Some(PlacedBatch {
+            header: *batch.header(),
+            control: control_of(batch.bytes(), batch.header())?,
+            transaction_version: 0,
+        }))
+    }
+
+    /// Whether the batch `next` may go into the same write as the batches of the run, `bytes` in total: the write must
+    /// not pass the end of the segment.
+    fn fits(&self, bytes: usize, next: &BatchHeader, active: &Segment, settings: &Settings, now_ms: i64) -> bool {
+        bytes <= RUN_BYTES
+            && active.has_index_room(self.run.len(), settings.config().segment_index_bytes)
+            && !active.should_roll(&RollCheck {
+                begun: self.run.first().map(|first| first.header.max_timestamp),
+                ..settings.roll_check(bytes, next, now_ms)
+            })
+    }
 }
 
 /// The control record of a control batch; `None` for data.

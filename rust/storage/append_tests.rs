@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::AppendError;
 use crate::Log;
-use crate::testing::{Bench, START_MS, append_batch, batch, marker, producer_batch, read_all};
+use crate::testing::{Bench, START_MS, aborted_in, append_batch, batch, marker, producer_batch, read_all};
 use ::io::{Fault, FaultFileSystem, OsFileSystem};
 use base::error::{Error, ErrorCode};
 use base::place::{LeaderEpoch, Offset};
@@ -45,7 +45,7 @@ fn batches_get_the_next_offsets_and_the_leaders_epoch() {
         .map(|it| (it.epoch.get(), it.start_offset))
         .collect();
     assert_eq!(epochs, [(7, Offset(0)), (8, Offset(3))]);
-    assert_eq!(log.size_bytes(), bytes.len() as u64);
+    assert_eq!(log.segments().size_bytes(), bytes.len() as u64);
 }
 
 #[test]
@@ -116,12 +116,16 @@ fn an_aborted_transaction_is_found_by_readers_of_its_range_across_segments() {
     let mut log = bench.create();
     bench.append(&mut log, 1, 10);
     append_batch(&mut log, producer_batch(START_MS, 9, 0, true), 0);
-    assert_eq!(log.last_stable_offset(Offset(2)), Offset(1), "the transaction is open");
+    assert_eq!(
+        log.contents().last_stable_offset(Offset(2)),
+        Offset(1),
+        "the transaction is open"
+    );
     log.roll(START_MS).unwrap();
     marker(&mut log, 9, false, START_MS);
     bench.append(&mut log, 1, 10);
-    assert_eq!(log.last_stable_offset(Offset(4)), Offset(4));
-    let aborted = log.aborted_transactions(Offset(0), Offset(4)).unwrap();
+    assert_eq!(log.contents().last_stable_offset(Offset(4)), Offset(4));
+    let aborted = aborted_in(&log, Offset(0), Offset(4));
     assert_eq!(
         aborted
             .iter()
@@ -129,14 +133,10 @@ fn an_aborted_transaction_is_found_by_readers_of_its_range_across_segments() {
             .collect::<Vec<_>>(),
         [(9, Offset(1))]
     );
-    assert!(log.aborted_transactions(Offset(3), Offset(4)).unwrap().is_empty());
+    assert!(aborted_in(&log, Offset(3), Offset(4)).is_empty());
     drop(log);
     let log = bench.reopen(0).unwrap();
-    assert_eq!(
-        log.aborted_transactions(Offset(0), Offset(4)).unwrap(),
-        aborted,
-        "rebuilt by recovery"
-    );
+    assert_eq!(aborted_in(&log, Offset(0), Offset(4)), aborted, "rebuilt by recovery");
 }
 
 #[test]
@@ -286,7 +286,12 @@ fn follower_that_writes_many_batches_at_once_keeps_what_one_by_one_gives() {
             read_all(&together, 0, end.get(), 500),
             read_all(&single, 0, end.get(), 500)
         );
-        let sizes = |log: &Log| log.segments().map(|(base, _, size)| (base, size)).collect::<Vec<_>>();
+        let sizes = |log: &Log| {
+            log.segments()
+                .all()
+                .map(|it| (it.base_offset(), it.size()))
+                .collect::<Vec<_>>()
+        };
         assert_eq!(sizes(&together), sizes(&single), "{config:?}");
         for time in [START_MS + 10, START_MS + 77, START_MS + 199] {
             let find = |log: &Log| {

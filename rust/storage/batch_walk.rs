@@ -17,6 +17,7 @@
 mod window;
 
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -124,16 +125,16 @@ pub struct BatchWalk<F, R> {
 }
 
 impl<F: Readable, R: Room> BatchWalk<F, R> {
-    /// Begins at `position`, where a batch begins, and ends before `end`. Nothing is read yet.
+    /// The batches in `range`, at whose start a batch begins. Nothing is read yet.
     #[inline]
-    pub fn new(file: F, (position, end): (Position, Position), piece: Piece, room: R) -> Self {
+    pub fn new(file: F, range: Range<Position>, piece: Piece, room: R) -> Self {
         Self {
             file,
             wait: Wait::Yes,
             piece,
-            position,
-            next: position,
-            end,
+            position: range.start,
+            next: range.start,
+            end: range.end,
             window: Window::new(room),
         }
     }
@@ -147,10 +148,10 @@ impl<F: Readable, R: Room> BatchWalk<F, R> {
     }
 
     /// Goes to another range, of the same or another file; the room stays.
-    pub fn restart(&mut self, file: F, (position, end): (Position, Position)) {
+    pub fn restart(&mut self, file: F, range: Range<Position>) {
         self.file = file;
         self.window.forget();
-        (self.position, self.next, self.end) = (position, position, end);
+        (self.position, self.next, self.end) = (range.start, range.start, range.end);
     }
 
     /// The next step. After a step that is no batch, the next call repeats that step.
@@ -238,7 +239,7 @@ impl<F: Readable, R: Room> BatchWalk<F, R> {
         let wanted = if is_far || is_large { len } else { self.piece.bytes };
         let wanted = wanted.min(usize::try_from(self.rest()).unwrap_or(usize::MAX)).max(len);
         self.window
-            .read(self.file.file(), self.position, (len, wanted), self.wait)
+            .read(self.file.file(), self.position, len, wanted, self.wait)
     }
 
     /// The bytes in the window from the last step's position: at least the bytes that [`Self::hold`] has read.

@@ -1,8 +1,8 @@
-//! Closing logs: the state in memory goes to the files, then the files go to disk, for one log or for many at once.
+//! Closing many logs at once.
 //!
-//! [`Log::begin_close`] writes the state that the files lack and says whether anything must be synced; a log without
-//! unflushed records costs no sync. [`sync_together`] syncs many logs of one directory with two calls to their volume
-//! instead of several for each log. [`Log::complete_close`] records the outcome.
+//! `Log::begin_close` writes the state that the files of a log lack, and makes a job when anything must be synced.
+//! [`sync_together`] syncs the logs of one directory with two calls to their volume instead of several for each log.
+//! `Log::complete_close` records the outcome.
 //!
 //! Durability: after `complete_close` has returned `Ok` every record of the log survives a power loss. A failed sync
 //! poisons every log that it covered: none of them counts as closed cleanly, and the next start recovers them.
@@ -14,8 +14,6 @@ use std::thread;
 use parking_lot::Mutex;
 
 use super::flush::{FlushJob, Flushed};
-use super::log::Log;
-use super::state_file::Durability;
 use ::io::Volume;
 use base::error::{Error, Result};
 
@@ -24,70 +22,6 @@ use base::error::{Error, Result};
 const TOGETHER: usize = 16;
 /// Threads for logs that are synced one by one.
 const SIDE_BY_SIDE: usize = 4;
-
-impl Log {
-    /// Refuses writes from now on, completes the index files and takes a snapshot of the producer state. Returns the
-    /// job that must run, if any; [`complete_close`](Self::complete_close) must follow it. May be repeated after an
-    /// error.
-    pub fn begin_close(&mut self) -> Result<Option<FlushJob>> {
-        if self.standing.is_closed() && !self.standing.is_poisoned() {
-            return Ok(None);
-        }
-        self.settle()?;
-        if let Err(error) = self.materialise() {
-            if !matches!(error, Error::Taken { .. }) {
-                return Err(error);
-            }
-            self.standing.close(); // it has no record and no file
-            return Ok(None);
-        }
-        let fs = self.fs();
-        let has_batches = self.segments.active().size() > 0;
-        if has_batches {
-            self.segments.active_mut().write_indexes(&*fs)?;
-        } else {
-            // The index files of an empty segment hold nothing: the next start does without them.
-            self.segments.active_mut().write_pending(&*fs)?;
-        }
-        self.producers
-            .take_snapshot(&*fs, &self.dir, self.offsets.end(), Durability::Lazy)?;
-        // The epochs of an empty log are not worth two syncs for each of thousands of idle partitions.
-        let has_epochs = self.epochs.is_dirty() && self.offsets.start() < self.offsets.end();
-        self.standing.close();
-        if self.offsets.recovery_point() >= self.offsets.end() && !has_epochs {
-            return Ok(None);
-        }
-        let job = self.begin_flush();
-        Ok(Some(if has_batches {
-            job.with_active_indexes(self)
-        } else {
-            job
-        }))
-    }
-
-    /// Records the outcome of the sync. Returns its error, which poisons the log, unless it is a shortage: then the log
-    /// is open again, and the close may be repeated.
-    pub fn complete_close(&mut self, flushed: Result<Flushed>) -> Result<()> {
-        let closed = self.complete_flush(flushed);
-        if closed.as_ref().is_err_and(Error::is_shortage) {
-            self.standing.reopen();
-        }
-        closed
-    }
-
-    /// Closes the log without touching its files: their disk has failed.
-    pub fn abandon(&mut self) {
-        self.standing.close();
-    }
-
-    /// Closes the log and syncs everything. No call may follow.
-    pub fn close(&mut self) -> Result<()> {
-        match self.begin_close()? {
-            Some(job) => self.complete_close(job.run()),
-            None => Ok(()),
-        }
-    }
-}
 
 /// Runs the jobs of many logs below `dir`; the outcomes have the order of the jobs. With a volume and enough jobs:
 ///
@@ -101,10 +35,7 @@ pub fn sync_together(jobs: Vec<FlushJob>, dir: &Path, volume: Option<&dyn Volume
     let Some(volume) = volume.filter(|_| jobs.len() >= TOGETHER) else {
         return run_each(jobs);
     };
-    let is_within: Vec<bool> = jobs
-        .iter()
-        .map(|job| job.logs.iter().all(|log| volume.holds(&*log.file)))
-        .collect();
+    let is_within: Vec<bool> = jobs.iter().map(|job| job.is_within(volume)).collect();
     let each = |step: &dyn Fn(&FlushJob) -> Result<()>, outcomes: &mut Vec<Result<()>>| {
         for ((job, outcome), _) in jobs.iter().zip(outcomes).zip(&is_within).filter(|(_, within)| **within) {
             if outcome.is_ok() {
@@ -115,7 +46,7 @@ pub fn sync_together(jobs: Vec<FlushJob>, dir: &Path, volume: Option<&dyn Volume
     let mut outcomes: Vec<Result<()>> = jobs.iter().map(|_| Ok(())).collect();
     each(&FlushJob::write_epochs_aside, &mut outcomes); // (a)
     let mut synced = volume.sync(); // (b)
-    if synced.is_ok() && jobs.iter().any(|job| job.epochs.is_some()) {
+    if synced.is_ok() && jobs.iter().any(FlushJob::has_epochs) {
         each(&FlushJob::put_epochs_in_place, &mut outcomes); // (c)
         synced = volume.sync();
     }
@@ -156,18 +87,6 @@ fn run_each(jobs: Vec<FlushJob>) -> Vec<Result<Flushed>> {
         run();
     });
     outcomes.into_inner().into_iter().flatten().collect()
-}
-
-impl FlushJob {
-    fn write_epochs_aside(&self) -> Result<()> {
-        let epochs = self.epochs.as_ref();
-        epochs.map_or(Ok(()), |epochs| epochs.write_aside(&*self.fs, &self.dir))
-    }
-
-    fn put_epochs_in_place(&self) -> Result<()> {
-        let epochs = self.epochs.as_ref();
-        epochs.map_or(Ok(()), |epochs| epochs.put_in_place(&*self.fs, &self.dir))
-    }
 }
 
 /// A copy of the error, for one more log.

@@ -14,8 +14,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use super::checkpoint::{decode_lines, encode_lines};
+use super::contents::Contents;
 use super::format::CLOSED_LOGS;
-use super::log::Log;
+use super::segments::Segments;
 use super::state_file::{self, Durability};
 use super::topic_partition::TopicPartition;
 use ::io::FileSystem;
@@ -40,31 +41,31 @@ pub struct ClosedLog {
 
 impl ClosedLog {
     /// The log as its files are now.
-    pub fn of(log: &Log) -> Result<Self> {
-        let (bytes, digest) = digest_of(log)?;
+    pub fn of(log: &Contents) -> Result<Self> {
+        let (bytes, digest) = digest_of(log.segments(), log.fs())?;
         Ok(Self {
-            first_base: log.segments().next().map_or(Offset(0), |(base, ..)| base),
-            log_start: log.log_start_offset(),
-            log_end: log.log_end_offset(),
+            first_base: log.segments().first().base_offset(),
+            log_start: log.offsets().start(),
+            log_end: log.offsets().end(),
             bytes,
             digest,
         })
     }
 
     /// Whether the files of a log that has just been opened are those that were closed.
-    pub fn is_of(&self, log: &Log) -> Result<bool> {
-        let (bytes, digest) = digest_of(log)?;
+    pub fn is_of(&self, segments: &Segments, fs: &dyn FileSystem) -> Result<bool> {
+        let (bytes, digest) = digest_of(segments, fs)?;
         Ok(bytes == self.bytes && digest == self.digest)
     }
 }
 
-fn digest_of(log: &Log) -> Result<(u64, u64)> {
-    let fs = log.fs();
+fn digest_of(segments: &Segments, fs: &dyn FileSystem) -> Result<(u64, u64)> {
     let (mut bytes, mut digest) = (0, Fnv::default());
-    for (base_offset, path, _) in log.segments() {
+    for segment in segments.all() {
+        let path = &segment.log().path;
         let metadata = fs.metadata(path).map_err(|error| Error::io("stat", path, error))?;
         bytes += metadata.len;
-        digest.add(base_offset.get() as u64);
+        digest.add(segment.base_offset().get() as u64);
         digest.add(metadata.len);
         digest.add(metadata.modified_ms as u64);
     }

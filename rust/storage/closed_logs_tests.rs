@@ -51,8 +51,8 @@ fn a_log_whose_files_changed_is_not_the_one_that_was_closed() {
         bench.append(&mut log, 2, 100);
     }
     log.close().unwrap();
-    let closed = ClosedLog::of(&log).unwrap();
-    assert!(closed.is_of(&log).unwrap());
+    let closed = ClosedLog::of(log.contents()).unwrap();
+    assert!(closed.is_of(log.segments(), log.contents().fs()).unwrap());
     assert_eq!(
         (closed.first_base, closed.log_start, closed.log_end),
         (Offset(0), Offset(0), Offset(80))
@@ -67,5 +67,8 @@ fn a_log_whose_files_changed_is_not_the_one_that_was_closed() {
         .unwrap()
         .set_modified(mtime)
         .unwrap();
-    assert!(!closed.is_of(&log).unwrap(), "the same bytes, written later");
+    assert!(
+        !closed.is_of(log.segments(), log.contents().fs()).unwrap(),
+        "the same bytes, written later"
+    );
 }

@@ -8,6 +8,7 @@
 //! number in a directory are bounded; the oldest are deleted first. A file is durable when [`keep_tail`] returns,
 //! before the log is cut.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::format::{CUT_SUFFIX, OFFSET_DIGITS};
@@ -21,28 +22,29 @@ const MAX_FILES: usize = 16;
 /// Bytes that are copied at once.
 const PIECE: usize = 1 << 20;
 
-/// Keeps `from..end` of a segment's file, at most `max_bytes` of it.
+/// Keeps `range` of a segment's file, at most `max_bytes` of it.
 pub fn keep_tail(
     fs: &dyn FileSystem,
     dir: &Path,
-    (base_offset, log): (Offset, &dyn File),
-    (from, end): (Position, Position),
+    base_offset: Offset,
+    log: &dyn File,
+    range: Range<Position>,
     max_bytes: u64,
 ) -> Result<PathBuf> {
-    let path = free_name(fs, dir, base_offset, from);
+    let path = free_name(fs, dir, base_offset, range.start);
     let io = |op: &'static str| {
         let path = path.clone();
         move |error| Error::io(op, &path, error)
     };
     let file = fs.open(&path, OpenMode::Create).map_err(io("create"))?;
-    let end = end.min(from.saturating_add(max_bytes));
-    let mut piece = vec![0; PIECE.min(from.bytes_to(end) as usize)];
-    let mut at = from;
+    let end = range.end.min(range.start.saturating_add(max_bytes));
+    let mut piece = vec![0; PIECE.min(range.start.bytes_to(end) as usize)];
+    let mut at = range.start;
     while at < end {
         let size = piece.len().min((end - at) as usize);
         let held = piece.get_mut(..size).unwrap_or_default();
         log.read_exact_at(held, at.get()).map_err(io("read"))?;
-        file.write_all_at(held, at - from).map_err(io("write"))?;
+        file.write_all_at(held, at - range.start).map_err(io("write"))?;
         at += size as u64;
     }
     file.sync_data().map_err(io("fsync"))?;

@@ -27,8 +27,9 @@ fn a_tail_is_kept_beside_the_log_and_a_second_one_does_not_overwrite_it() {
         keep_tail(
             &OsFileSystem,
             dir.path(),
-            (Offset(7), &*file),
-            (Position(1000), Position(3_000_000)),
+            Offset(7),
+            &*file,
+            Position(1000)..Position(3_000_000),
             u64::MAX,
         )
         .unwrap()
@@ -46,8 +47,9 @@ fn a_tail_is_kept_beside_the_log_and_a_second_one_does_not_overwrite_it() {
     let bounded = keep_tail(
         &OsFileSystem,
         dir.path(),
-        (Offset(7), &*file),
-        (Position::START, Position(3_000_000)),
+        Offset(7),
+        &*file,
+        Position::START..Position(3_000_000),
         10,
     )
     .unwrap();

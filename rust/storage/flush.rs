@@ -1,7 +1,7 @@
 //! Making the log durable, without holding its lock while the disk works.
 //!
-//! [`Log::begin_flush`] lists the unflushed files, [`FlushJob::run`] syncs them, [`Log::complete_flush`] moves the
-//! recovery point. Appends go on meanwhile, and one job covers all appends that came before it: group commit.
+//! `Log::begin_flush` lists the unflushed files, [`FlushJob::run`] syncs them, `Log::complete_flush` moves the recovery
+//! point. Appends go on meanwhile, and one job covers all appends that came before it: group commit.
 //!
 //! Durability: when `complete_flush` has returned `Ok`, every record below the new recovery point survives a power
 //! loss, with the index files of sealed segments and the leader epochs. A failed sync is never repeated: the page cache
@@ -12,28 +12,28 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::contents::Contents;
 use super::format::{INDEX_SUFFIX, PARTITION_METADATA, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX, file_path};
 use super::leader_epochs::EpochFlush;
-use super::log::Log;
 use super::segment::{Segment, SegmentFile};
-use super::syncs::Mark;
-use ::io::{FileSystem, OpenMode};
+use super::syncs::{Mark, Syncs};
+use ::io::{FileSystem, OpenMode, Volume};
 use base::error::{Error, Result};
 use base::place::Offset;
 
 /// The files that must be synced; see the module.
 pub struct FlushJob {
-    pub(super) fs: Arc<dyn FileSystem>,
-    pub(super) dir: PathBuf,
-    pub(super) logs: Vec<Arc<SegmentFile>>,
+    fs: Arc<dyn FileSystem>,
+    dir: PathBuf,
+    logs: Vec<Arc<SegmentFile>>,
     /// Base offsets of the segments whose index files the job syncs.
     indexes: Vec<Offset>,
-    pub(super) epochs: Option<EpochFlush>,
+    epochs: Option<EpochFlush>,
     /// Files were created in the directory since its last sync.
     needs_dir: bool,
     /// The directory itself is new.
     needs_parent: bool,
-    pub(super) flushed: Flushed,
+    flushed: Flushed,
 }
 
 /// The result of a job: what it has made durable.
@@ -49,88 +49,50 @@ impl Flushed {
     pub fn offset(&self) -> Offset {
         self.offset
     }
-}
 
-impl Log {
-    /// Makes the job for the unflushed files. Cheap. A log without a directory has nothing to flush, not even the epoch
-    /// of its first leader.
-    pub fn begin_flush(&self) -> FlushJob {
-        // While a truncation is unfinished no record is flushed: the truncation is going to remove records.
-        let end = match self.standing.unfinished() {
-            Some(_) => self.offsets.recovery_point(),
-            None => self.offsets.end(),
-        };
-        let is_clean = self.offsets.recovery_point() >= end;
-        let from = if is_clean {
-            self.segments.count()
-        } else {
-            self.segments.place_of(self.offsets.recovery_point())
-        };
-        // The flush that reached the recovery point left the indexes of the active segment, which may be sealed by now.
-        let indexes_from = if is_clean {
-            from
-        } else {
-            self.segments.place_of(self.offsets.recovery_point() - 1)
-        };
-        let epochs = self.is_materialised().then(|| self.epochs.begin_flush()).flatten();
-        // A job without files syncs no directory.
-        let mark = self.syncs.mark(!is_clean || epochs.is_some());
-        FlushJob {
-            fs: self.fs(),
-            dir: self.dir.clone(),
-            logs: self
-                .segments
-                .all_from(from)
-                .filter(|segment| segment.size() > 0)
-                .map(|it| Arc::clone(it.log()))
-                .collect(),
-            indexes: self
-                .segments
-                .sealed_from(indexes_from)
-                .iter()
-                .map(Segment::base_offset)
-                .collect(),
-            epochs,
-            needs_dir: self.syncs.needs_dir(),
-            needs_parent: self.is_materialised() && self.syncs.is_new(),
-            flushed: Flushed {
-                offset: end,
-                mark,
-                epochs: None,
-            },
-        }
+    /// The counters that the flush covers.
+    pub(super) fn mark(&self) -> Mark {
+        self.mark
     }
 
-    /// Records the outcome of a job. Returns its error, which poisons the log. A job that a truncation overtook does
-    /// not move the recovery point.
-    pub fn complete_flush(&mut self, flushed: Result<Flushed>) -> Result<()> {
-        match flushed {
-            Ok(flushed) => {
-                if let Some(epochs) = &flushed.epochs {
-                    self.epochs.complete_flush(epochs);
-                }
-                if self.syncs.complete(flushed.mark) {
-                    self.offsets.flushed_to(flushed.offset);
-                }
-                Ok(())
-            }
-            Err(error) => {
-                // Nothing was lost when a file could not be opened: the next job syncs all of it again.
-                self.standing.note_failure(&error);
-                Err(error)
-            }
-        }
-    }
-
-    /// All three steps, for callers that may wait under the lock.
-    pub fn flush(&mut self) -> Result<()> {
-        self.settle()?;
-        let flushed = self.begin_flush().run();
-        self.complete_flush(flushed)
+    /// The epochs whose file was written.
+    pub(super) fn epochs(&self) -> Option<&EpochFlush> {
+        self.epochs.as_ref()
     }
 }
 
 impl FlushJob {
+    /// The job for the unflushed files of the records below `end`. Cheap. A log without a directory has nothing to
+    /// flush, not even the epoch of its first leader.
+    pub(super) fn of(contents: &Contents, syncs: &Syncs, end: Offset, is_materialised: bool) -> Self {
+        let (segments, recovery_point) = (contents.segments(), contents.offsets().recovery_point());
+        let is_clean = recovery_point >= end;
+        // The flush that reached the recovery point left the indexes of the active segment, which may be sealed by now.
+        let (from, indexes_from) = if is_clean {
+            (segments.count(), segments.count())
+        } else {
+            (segments.place_of(recovery_point), segments.place_of(recovery_point - 1))
+        };
+        let epochs = is_materialised.then(|| contents.epochs().begin_flush()).flatten();
+        let sealed = segments.sealed_from(indexes_from).iter();
+        let written = segments.all_from(from).filter(|segment| segment.size() > 0);
+        Self {
+            fs: Arc::clone(contents.dir().fs()),
+            dir: contents.dir().path().to_path_buf(),
+            logs: written.map(|segment| Arc::clone(segment.log())).collect(),
+            indexes: sealed.map(Segment::base_offset).collect(),
+            needs_dir: syncs.needs_dir(),
+            needs_parent: is_materialised && syncs.is_new(),
+            flushed: Flushed {
+                offset: end,
+                // A job without files syncs no directory.
+                mark: syncs.mark(!is_clean || epochs.is_some()),
+                epochs: None,
+            },
+            epochs,
+        }
+    }
+
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
         self.logs.is_empty() && self.epochs.is_none()
@@ -141,9 +103,9 @@ impl FlushJob {
         self.flushed.offset
     }
 
-    /// Adds the active segment's index files, which are complete because the log closes.
-    pub(super) fn with_active_indexes(mut self, log: &Log) -> Self {
-        self.indexes.push(log.segments.active().base_offset());
+    /// Adds the active segment's index files, which are complete because the log closes, unless it is empty.
+    pub(super) fn with_indexes_of(mut self, active: &Segment) -> Self {
+        self.indexes.extend((active.size() > 0).then(|| active.base_offset()));
         self
     }
 
@@ -175,6 +137,28 @@ impl FlushJob {
                 .map_err(|error| Error::io("fsync", parent, error))?;
         }
         Ok(self.done())
+    }
+
+    /// Whether the job writes the file of the leader epochs.
+    pub(super) fn has_epochs(&self) -> bool {
+        self.epochs.is_some()
+    }
+
+    /// Whether a sync of the volume covers all batches of the job.
+    pub(super) fn is_within(&self, volume: &dyn Volume) -> bool {
+        self.logs.iter().all(|log| volume.holds(&*log.file))
+    }
+
+    /// Writes the epochs beside their old file.
+    pub(super) fn write_epochs_aside(&self) -> Result<()> {
+        let epochs = self.epochs.as_ref();
+        epochs.map_or(Ok(()), |epochs| epochs.write_aside(&*self.fs, &self.dir))
+    }
+
+    /// Gives the epochs that were written aside, and synced, the name of their file.
+    pub(super) fn put_epochs_in_place(&self) -> Result<()> {
+        let epochs = self.epochs.as_ref();
+        epochs.map_or(Ok(()), |epochs| epochs.put_in_place(&*self.fs, &self.dir))
     }
 
     /// The result of a job whose files are all synced.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::testing::{Bench, START_MS, append_batch, marker, producer_batch, read_all};
+use crate::testing::{Bench, START_MS, aborted_in, append_batch, marker, producer_batch, read_all};
 use ::io::{Fault, FaultFileSystem, OsFileSystem};
 use base::error::Error;
 use base::place::Offset;
@@ -64,7 +64,7 @@ fn aborted_transactions_of_a_segment_that_was_flushed_to_its_end_survive_a_power
         let mut log = bench.create();
         append_batch(&mut log, producer_batch(START_MS, 9, 0, true), 0);
         marker(&mut log, 9, false, START_MS);
-        let aborted = log.aborted_transactions(Offset(0), Offset(2)).unwrap();
+        let aborted = aborted_in(&log, Offset(0), Offset(2));
         log.flush().unwrap();
         assert_eq!(
             (log.recovery_point(), aborted.len()),
@@ -81,7 +81,7 @@ fn aborted_transactions_of_a_segment_that_was_flushed_to_its_end_survive_a_power
         disk.lose_unsynced().unwrap();
         bench.fs = Arc::new(OsFileSystem);
         let log = bench.reopen(point.get()).unwrap();
-        let found = log.aborted_transactions(Offset(0), Offset(2)).unwrap();
+        let found = aborted_in(&log, Offset(0), Offset(2));
         assert_eq!(found, aborted, "flushed again: {is_flushed_again}");
     }
 }

@@ -22,7 +22,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::config::LogConfig;
-use super::log::{Log, LogContext};
+use super::context::LogContext;
+use super::log::Log;
 use super::log_dir::Listing;
 use super::patience::patiently;
 use super::read::ReadPlan;
@@ -32,84 +33,65 @@ use ::io::FileSystem;
 use base::error::{Error, Result};
 use base::place::LeaderEpoch;
 
-impl Log {
-    /// A new, empty future log in `log_dir`, on disk at once: its directory records that the partition is to be moved.
-    pub fn create_future(
-        context: &LogContext,
-        log_dir: &Path,
-        topic_partition: TopicPartition,
-        topic_id: Option<Uuid>,
-        config: Arc<LogConfig>,
-    ) -> Result<Self> {
-        let dir = log_dir.join(topic_partition.dir_name(DirKind::Future, Uuid::random()));
-        let mut log = Self::create(context, &dir, topic_partition, topic_id, config)?;
-        if let Err(error) = log.materialise() {
-            // The next start would take an incomplete directory for a move. It discards one that cannot be removed now.
-            let _ = context.fs.remove_dir_all(&dir);
-            return Err(error);
-        }
-        Ok(log)
+/// A new, empty future log in `log_dir`, on disk at once: its directory records that the partition is to be moved.
+pub fn create(
+    context: &LogContext,
+    log_dir: &Path,
+    topic_partition: TopicPartition,
+    topic_id: Option<Uuid>,
+    config: Arc<LogConfig>,
+) -> Result<Log> {
+    let dir = log_dir.join(topic_partition.dir_name(DirKind::Future, Uuid::random()));
+    let mut log = Log::create(context, &dir, topic_partition, topic_id, config)?;
+    if let Err(error) = log.materialise() {
+        // The next start would take an incomplete directory for a move. It discards one that cannot be removed now.
+        let _ = context.fs.remove_dir_all(&dir);
+        return Err(error);
     }
+    Ok(log)
+}
 
-    /// The id in the name of a future log's directory.
-    pub fn unique(&self) -> Option<Uuid> {
-        let name = self.dir().file_name()?;
-        TopicPartition::unique_of(name.to_str()?)
+/// The id in the name of a future log's directory.
+pub fn unique_of(future: &Log) -> Option<Uuid> {
+    let name = future.dir().file_name()?;
+    TopicPartition::unique_of(name.to_str()?)
+}
+
+/// Truncates the future log where it diverges from the current one, and starts it anew when the current log starts
+/// above its end. Returns the next read from the current log; `None` when the future log holds all of it.
+pub fn plan_copy(future: &mut Log, current: &Log) -> Result<Option<ReadPlan>> {
+    cut_to(future, current)?;
+    let (start, end) = (current.log_start_offset(), current.log_end_offset());
+    if future.log_end_offset() < start {
+        future.truncate_fully_and_start_at(start)?;
     }
-
-    /// Truncates this log where it diverges from `current`, and starts it anew when `current` starts above its end.
-    /// Returns the next read from `current`; `None` when this log holds all of it.
-    pub fn plan_copy(&mut self, current: &Self) -> Result<Option<ReadPlan>> {
-        self.cut_to(current)?;
-        let (start, end) = (current.log_start_offset(), current.log_end_offset());
-        if self.log_end_offset() < start {
-            self.truncate_fully_and_start_at(start)?;
-        }
-        self.advance_log_start_offset(start, start)?;
-        // The copy is as clean as the current log, which is not cleaned while it moves.
-        let first_dirty = current.first_dirty_offset();
-        self.offsets
-            .cleaned_to(first_dirty.map(|offset| offset.min(self.offsets.end())));
-        if self.log_end_offset() == end {
-            return Ok(None);
-        }
-        current.plan_read(self.log_end_offset(), end).map(Some)
+    future.advance_log_start_offset(start, start)?;
+    // The copy is as clean as the current log, which is not cleaned while it moves.
+    future.set_first_dirty_offset(current.contents().offsets().first_dirty());
+    if future.log_end_offset() == end {
+        return Ok(None);
     }
+    current.plan_read(future.log_end_offset(), end).map(Some)
+}
 
-    /// Truncates this log where it diverges from `current`. Each turn of the loop drops an epoch or is the last.
-    fn cut_to(&mut self, current: &Self) -> Result<()> {
-        let end = current.log_end_offset();
-        while let Some(last_epoch) = self.epochs().latest_epoch() {
-            let known = current.epochs().end_offset_for(last_epoch, end);
-            // None: the current log was cut below that epoch.
-            let (epoch, end_offset) =
-                known.unwrap_or((current.epochs().latest_epoch().unwrap_or(LeaderEpoch::NONE), end));
-            if epoch == last_epoch && end_offset >= self.log_end_offset() {
-                return Ok(());
-            }
-            let before = self.log_end_offset();
-            self.truncate_to_epoch((epoch, end_offset))?;
-            if self.epochs().latest_epoch() == Some(last_epoch) && self.log_end_offset() == before {
-                break;
-            }
+/// Truncates the future log where it diverges from the current one. Each turn of the loop drops an epoch or is the
+/// last.
+fn cut_to(future: &mut Log, current: &Log) -> Result<()> {
+    let end = current.log_end_offset();
+    while let Some(last_epoch) = future.epochs().latest_epoch() {
+        let known = current.epochs().end_offset_for(last_epoch, end);
+        // None: the current log was cut below that epoch.
+        let (epoch, end_offset) = known.unwrap_or((current.epochs().latest_epoch().unwrap_or(LeaderEpoch::NONE), end));
+        if epoch == last_epoch && end_offset >= future.log_end_offset() {
+            return Ok(());
         }
-        self.truncate_to(end).map(drop)
-    }
-
-    /// The sync that makes the name of the log's directory durable: step (b) for the log that was renamed away, the end
-    /// of (c) for the future log.
-    pub fn name_sync(&self) -> NameSync {
-        NameSync {
-            fs: self.fs(),
-            dir: self.dir().to_path_buf(),
+        let before = future.log_end_offset();
+        future.truncate_to_epoch(epoch, end_offset)?;
+        if future.epochs().latest_epoch() == Some(last_epoch) && future.log_end_offset() == before {
+            break;
         }
     }
-
-    /// Step (c) without its sync: renames the directory to the partition's plain name.
-    pub fn become_current(&mut self) -> Result<()> {
-        let to = self.dir().with_file_name(self.topic_partition().to_string());
-        self.rename_dir(&to)
-    }
+    future.truncate_to(end).map(drop)
 }
 
 /// What [`finish_swaps`] did.
@@ -167,13 +149,22 @@ pub fn finish_swaps(fs: &dyn FileSystem, log_dirs: &[&Path]) -> FinishedSwaps {
     finished
 }
 
-/// A sync that needs no lock; see [`Log::name_sync`].
+/// The sync that makes the name of a log's directory durable, which needs no lock: step (b) for the log that was
+/// renamed away, the end of (c) for the future log.
 pub struct NameSync {
     fs: Arc<dyn FileSystem>,
     dir: PathBuf,
 }
 
 impl NameSync {
+    /// For the name that the log's directory has now.
+    pub fn of(log: &Log) -> Self {
+        Self {
+            fs: Arc::clone(log.contents().dir().fs()),
+            dir: log.dir().to_path_buf(),
+        }
+    }
+
     /// Syncs. May wait.
     pub fn run(self) -> Result<()> {
         patiently(&*self.fs, || sync_parent(&*self.fs, &self.dir))

@@ -1,13 +1,14 @@
 use std::fs;
 
 use super::*;
+use crate::Extent;
 use crate::testing::{Bench, START_MS, append_batch, batch, read_all};
 use ::io::OsFileSystem;
 use base::place::Offset;
 
 fn copy_of(bench: &Bench, other: &Path) -> Log {
     let config = Arc::new(bench.config.clone());
-    Log::create_future(&bench.context(), other, TopicPartition::new("topic", 0), None, config).unwrap()
+    create(&bench.context(), other, TopicPartition::new("topic", 0), None, config).unwrap()
 }
 
 fn append(log: &mut Log, leader_epoch: i32, records: usize) {
@@ -17,7 +18,7 @@ fn append(log: &mut Log, leader_epoch: i32, records: usize) {
 /// Everything; says how many pieces it took.
 fn copy_all(current: &Log, copy: &mut Log, piece_bytes: usize) -> usize {
     let mut pieces = 0;
-    while let Some(plan) = copy.plan_copy(current).unwrap() {
+    while let Some(plan) = plan_copy(copy, current).unwrap() {
         let slice = plan.resolve(piece_bytes, true).unwrap();
         let mut bytes = vec![0; slice.len];
         slice.file.read_exact_at(&mut bytes, slice.position.get()).unwrap();
@@ -44,7 +45,7 @@ fn a_future_log_gets_every_batch_of_every_segment() {
     let mut copy = copy_of(&bench, other.path());
     assert!(copy_all(&current, &mut copy, 300) > 10);
     assert_same(&current, &copy);
-    assert!(copy.segment_count() > 3);
+    assert!(copy.segments().count() > 3);
 }
 
 #[test]
@@ -55,7 +56,7 @@ fn a_future_log_is_cut_where_the_current_one_was_cut_and_went_on_in_a_later_epoc
     let mut copy = copy_of(&bench, other.path());
     copy_all(&current, &mut copy, 1 << 20);
     current.truncate_to(Offset(12)).unwrap();
-    assert!(copy.plan_copy(&current).unwrap().is_none(), "cut to the same end");
+    assert!(plan_copy(&mut copy, &current).unwrap().is_none(), "cut to the same end");
     assert_same(&current, &copy);
     (0..10).for_each(|_| append(&mut current, 1, 2));
     copy_all(&current, &mut copy, 1 << 20);
@@ -88,7 +89,7 @@ fn a_future_log_of_an_emptied_log_is_emptied() {
     let mut copy = copy_of(&bench, other.path());
     copy_all(&current, &mut copy, 1 << 20);
     current.truncate_fully_and_start_at(Offset(0)).unwrap();
-    assert!(copy.plan_copy(&current).unwrap().is_none());
+    assert!(plan_copy(&mut copy, &current).unwrap().is_none());
     assert_eq!(copy.log_end_offset(), Offset(0));
 }
 
@@ -99,8 +100,11 @@ fn a_renamed_log_reads_indexes_that_it_had_not_read_before() {
     (0..40).for_each(|_| append(&mut log, 0, 3));
     log.close().unwrap();
     drop(log);
-    let mut log = bench.reopen_clean().unwrap();
-    log.rename_dir(&bench.path().with_file_name("elsewhere-0")).unwrap();
+    let name = TopicPartition::new("topic", 0).dir_name(DirKind::Future, Uuid::random());
+    let future = bench.path().with_file_name(name);
+    fs::rename(bench.path(), &future).unwrap();
+    let mut log = bench.open_in(&future, 0, true, Extent::default()).unwrap();
+    log.become_current().unwrap();
     assert_eq!(read_all(&log, 50, 120, 1 << 20).first(), Some(&(48, 51)));
     append(&mut log, 0, 3);
     log.flush().unwrap();

@@ -38,7 +38,7 @@ pub fn named_by(
     end: Position,
     wait: Wait,
 ) -> Result<Option<BatchHeader>> {
-    let range = (entry.position, end);
+    let range = entry.position..end;
     let walk = BatchWalk::new(file, range, Piece::of_batches(BATCH_HEADER), [0; BATCH_HEADER]);
     match walk.waiting(wait).step().map_err(|error| error.at(path))? {
         Step::Batch(header) if header.last_offset() == entry.offset => Ok(Some(header)),
@@ -85,7 +85,7 @@ impl<'a> HeaderScan<'a> {
     /// Begins at `position`, where a batch begins, and ends before `end`.
     pub fn new(file: &'a dyn File, path: &'a Path, position: Position, end: Position) -> Self {
         Self {
-            walk: BatchWalk::new(file, (position, end), Piece::HEADERS, [0; HEADER_PIECE]),
+            walk: BatchWalk::new(file, position..end, Piece::HEADERS, [0; HEADER_PIECE]),
             file,
             path,
             end,

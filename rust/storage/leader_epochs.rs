@@ -157,6 +157,22 @@ impl EpochCache {
         Some((floor.map_or(epoch, |entry| entry.epoch), next.start_offset)) // (c), (d)
     }
 
+    /// Where this log, which ends at `log_end_offset`, diverges from another log. The other log has answered with the
+    /// greatest epoch that it knows, up to the latest epoch of this log, and that epoch's end offset. The cases of
+    /// KIP-279; after (b) another answer may tell more:
+    ///
+    /// - (a) this log knows the epoch: at the lower of the two end offsets of that epoch
+    /// - (b) it does not: at this log's end offset of the greatest epoch below
+    /// - (c) it knows no epoch: at the other log's end offset
+    pub fn common_end(&self, epoch: LeaderEpoch, end_offset: Offset, log_end_offset: Offset) -> Offset {
+        let common_end = match self.end_offset_for(epoch, log_end_offset) {
+            Some((known, own_end)) if known == epoch => own_end.min(end_offset), // (a)
+            Some((_, own_end)) => own_end,                                       // (b)
+            None => end_offset,                                                  // (c)
+        };
+        common_end.min(log_end_offset)
+    }
+
     /// The epoch of the batch at `offset`; `None` before the first known epoch.
     pub fn epoch_for_offset(&self, offset: Offset) -> Option<LeaderEpoch> {
         let after = self.entries.partition_point(|entry| entry.start_offset <= offset);

@@ -129,7 +129,7 @@ fn replicated_messages_are_written_byte_for_byte() {
         .flat_map(|base| fs::read(bench.file(*base, ".log")).unwrap())
         .collect::<Vec<_>>();
     assert_eq!(files, messages(3).concat());
-    assert!(log.segment_count() > 3);
+    assert!(log.segments().count() > 3);
     assert_eq!(log.log_end_offset(), Offset(72));
     assert_reads(&log, &bench.path());
 }

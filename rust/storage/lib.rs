@@ -14,6 +14,8 @@ pub mod cleaner;
 pub mod close;
 pub mod closed_logs;
 pub mod config;
+pub mod contents;
+mod context;
 pub mod cut_files;
 pub mod flush;
 pub mod format;
@@ -25,36 +27,39 @@ pub mod log;
 pub mod log_dir;
 pub mod log_loader;
 pub mod lookup;
-pub mod materialise;
+mod materialise;
 pub mod meta_properties;
-mod offsets;
+pub mod offsets;
+pub mod partition_dir;
 pub mod partition_metadata;
 pub mod patience;
 mod peaks;
 pub mod producer_state;
 pub mod read;
 pub mod recovery;
+mod replay;
 pub mod retention;
-pub mod roll;
 pub mod segment;
 pub mod segments;
+mod settings;
 pub mod staged;
 mod standing;
 pub mod state_file;
 pub mod swap_rules;
 mod syncs;
 pub mod topic_partition;
-pub mod truncate;
 pub mod uuid;
 pub mod wait;
 
 pub use append::{AppendError, AppendOptions, Appended};
 pub use close::sync_together;
 pub use config::{Compression, LogConfig, ThrottledReplicas};
+pub use contents::Contents;
+pub use context::LogContext;
 pub use flush::{FlushJob, Flushed};
 pub use index::AbortedTxn;
 pub use leader_epochs::EpochCache;
-pub use log::{Log, LogContext};
+pub use log::Log;
 pub use lookup::{FoundTimestamp, TimestampPlan};
 pub use producer_state::{ProducerState, ProducerStateConfig};
 pub use read::{FileSlice, ReadPlan};
@@ -66,9 +71,13 @@ pub use wait::Wait;
 
 #[cfg(test)]
 mod legacy_tests;
+#[cfg(test)]
+mod roll_tests;
 #[cfg(any(test, feature = "testing"))]
 #[allow(missing_docs, clippy::expect_used, clippy::unwrap_used, clippy::pedantic)]
 pub mod test_fixtures;
 #[cfg(any(test, feature = "testing"))]
 #[allow(missing_docs, clippy::expect_used, clippy::unwrap_used, clippy::pedantic)]
 pub mod testing;
+#[cfg(test)]
+mod truncate_tests;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::testing::{Bench, START_MS, append_batch, batch, producer_batch};
 use crate::topic_partition::DirKind;
+use crate::uuid::Uuid;
 use ::io::{Fault, FaultFileSystem, OsFileSystem};
 use base::error::{Error, ErrorCode};
 use base::place::{LeaderEpoch, Offset};
@@ -19,7 +20,7 @@ fn a_new_log_comes_to_disk_with_two_calls() {
     log.materialise().unwrap();
     assert_eq!(disk.counts().values().sum::<u64>(), 2, "{:?}", disk.counts());
     assert_eq!(
-        (log.log_start_offset(), log.log_end_offset(), log.segment_count()),
+        (log.log_start_offset(), log.log_end_offset(), log.segments().count()),
         (Offset(0), Offset(0), 1)
     );
 }
@@ -63,7 +64,7 @@ fn a_deleted_log_moves_aside_under_kafkas_name() {
     let bench = Bench::new(&[]);
     let mut log = bench.create();
     bench.append(&mut log, 1, 10);
-    let to = log.rename_away(DirKind::Deleted).unwrap().unwrap();
+    let to = log.rename_away(DirKind::Deleted, Uuid::random()).unwrap().unwrap();
     let name = to.file_name().unwrap().to_str().unwrap().to_owned();
     assert!(name.starts_with("topic-0.") && name.ends_with("-delete"), "{name}");
     assert!(!bench.path().exists() && to.exists());
@@ -92,8 +93,8 @@ fn open_transaction_whose_first_records_are_deleted_holds_readers_at_the_log_sta
     for sequence in 0..3 {
         append_batch(&mut log, producer_batch(START_MS, 1, sequence, true), 0);
     }
-    assert_eq!(log.last_stable_offset(Offset(3)), Offset(0));
+    assert_eq!(log.contents().last_stable_offset(Offset(3)), Offset(0));
     log.advance_log_start_offset(Offset(2), Offset(3)).unwrap();
-    assert_eq!(log.last_stable_offset(Offset(3)), Offset(2));
-    assert_eq!(log.last_stable_offset(Offset(2)), Offset(2));
+    assert_eq!(log.contents().last_stable_offset(Offset(3)), Offset(2));
+    assert_eq!(log.contents().last_stable_offset(Offset(2)), Offset(2));
 }

@@ -4,15 +4,17 @@
 //! segment's indexes find a position, and a scan of the headers from there finds the batch. Only a batch that may hold
 //! the record is read and, when compressed, inflated. The segment that holds the log start offset is checked
 //! separately, since the record with its greatest timestamp may lie before that offset. As with reads,
-//! [`Log::lookup_timestamp`] runs under the lock and [`TimestampPlan::resolve`] without it.
+//! `Log::lookup_timestamp` runs under the lock and [`TimestampPlan::resolve`] without it.
 
 use std::sync::Arc;
 
 use super::batch_walk::read_batch;
+use super::contents::Contents;
 use super::header_scan::HeaderScan;
-use super::log::Log;
 use super::peaks::Peaks;
 use super::segment::{Segment, SegmentFile};
+use super::segments::Segments;
+use ::io::FileSystem;
 use base::error::{Error, Result};
 use base::place::{LeaderEpoch, Offset, Position};
 use record::{Batch, BatchHeader};
@@ -57,30 +59,80 @@ struct Place {
     wanted: Wanted,
 }
 
-impl Log {
+/// The parts of the log that a lookup needs.
+struct Lookup<'a> {
+    fs: &'a dyn FileSystem,
+    segments: &'a Segments,
+    start: Offset,
+}
+
+impl<'a> Lookup<'a> {
+    fn in_log(contents: &'a Contents) -> Self {
+        Self {
+            fs: contents.fs(),
+            segments: contents.segments(),
+            start: contents.offsets().start(),
+        }
+    }
+
+    /// The segment that holds the log start offset, and where it stands.
+    fn first_readable(&self) -> (&'a Segment, usize) {
+        let at = self.segments.place_of(self.start);
+        (self.segments.at(at), at)
+    }
+
+    /// The active segment, when it stands behind the one at `at`.
+    fn later_active(&self, at: usize) -> Option<&'a Segment> {
+        self.segments.all_from(at + 1).next_back()
+    }
+
+    fn greatest_of(&self, segment: &Segment) -> Result<i64> {
+        Ok(segment.max_timestamp(self.fs)?.timestamp)
+    }
+
+    fn offset_of_greatest(&self, segment: &Segment) -> Result<Offset> {
+        Ok(segment.max_timestamp(self.fs)?.offset)
+    }
+
+    fn peaks(&self) -> Result<&'a Peaks> {
+        self.segments.peaks(self.fs, self.start)
+    }
+
+    fn place_in(&self, segment: &Segment, from: Offset, wanted: Wanted) -> Result<Place> {
+        let position = segment.offset_index.lookup(self.fs, from)?.position;
+        let (log, end) = (Arc::clone(segment.log()), segment.end());
+        Ok(Place {
+            log,
+            position,
+            end,
+            start_offset: self.start,
+            wanted,
+        })
+    }
+}
+
+impl TimestampPlan {
     /// The first record, from the log start offset on, whose timestamp is at least `target`.
-    pub fn lookup_timestamp(&self, target: i64) -> Result<TimestampPlan> {
+    pub(super) fn at_least(contents: &Contents, target: i64) -> Result<Self> {
+        let lookup = Lookup::in_log(contents);
         let wanted = Wanted::AtLeast(target);
         let is_late =
-            |segment: &Segment| -> Result<bool> { Ok(segment.size() > 0 && self.greatest_of(segment)? >= target) };
+            |segment: &Segment| -> Result<bool> { Ok(segment.size() > 0 && lookup.greatest_of(segment)? >= target) };
         let plan = |segment: &Segment| {
-            let from = segment
-                .time_index
-                .lookup(&*self.context.fs, target.saturating_sub(1))?
-                .offset;
-            self.place_in(segment, from.max(self.offsets.start()), wanted)
+            let from = segment.time_index.lookup(lookup.fs, target.saturating_sub(1))?.offset;
+            lookup.place_in(segment, from.max(lookup.start), wanted)
         };
-        let mut places = TimestampPlan::default();
-        let (first, at) = self.first_readable();
+        let mut places = Self::default();
+        let (first, at) = lookup.first_readable();
         if is_late(first)? {
             places.place = Some(plan(first)?);
-            if first.base_offset() >= self.offsets.start() {
+            if first.base_offset() >= lookup.start {
                 return Ok(places);
             }
         }
-        let later = match self.peaks()?.first_at_least(target) {
-            Some(base_offset) => Some(self.segments.holding(base_offset)),
-            None => self.later_active(at),
+        let later = match lookup.peaks()?.first_at_least(target) {
+            Some(base_offset) => Some(lookup.segments.holding(base_offset)),
+            None => lookup.later_active(at),
         };
         if let Some(segment) = later
             && is_late(segment)?
@@ -91,20 +143,21 @@ impl Log {
     }
 
     /// The record with the greatest timestamp from the log start offset on, the earliest of them.
-    pub fn max_timestamp(&self) -> Result<TimestampPlan> {
-        let (first, at) = self.first_readable();
+    pub(super) fn latest(contents: &Contents) -> Result<Self> {
+        let lookup = Lookup::in_log(contents);
+        let (first, at) = lookup.first_readable();
         let mut later: Option<(i64, &Segment)> = None;
-        let peak = self.peaks()?.greatest();
-        let peak = peak.map(|base_offset| self.segments.holding(base_offset));
-        for segment in peak.into_iter().chain(self.later_active(at)) {
-            let timestamp = self.greatest_of(segment)?;
+        let peak = lookup.peaks()?.greatest();
+        let peak = peak.map(|base_offset| lookup.segments.holding(base_offset));
+        for segment in peak.into_iter().chain(lookup.later_active(at)) {
+            let timestamp = lookup.greatest_of(segment)?;
             if timestamp >= 0 && later.is_none_or(|best| timestamp > best.0) {
                 later = Some((timestamp, segment));
             }
         }
-        let mut places = TimestampPlan::default();
-        let greatest = self.greatest_of(first)?;
-        let is_cut = first.base_offset() < self.offsets.start();
+        let mut places = Self::default();
+        let greatest = lookup.greatest_of(first)?;
+        let is_cut = first.base_offset() < lookup.start;
         if greatest >= 0 && later.is_none_or(|best| greatest >= best.0) {
             let wanted = if is_cut {
                 Wanted::Latest
@@ -112,59 +165,22 @@ impl Log {
                 Wanted::Greatest(greatest)
             };
             let from = if is_cut {
-                self.offsets.start()
+                lookup.start
             } else {
-                self.offset_of_greatest(first)?
+                lookup.offset_of_greatest(first)?
             };
-            places.place = Some(self.place_in(first, from, wanted)?);
+            places.place = Some(lookup.place_in(first, from, wanted)?);
             if !is_cut {
                 return Ok(places);
             }
         }
         if let Some((timestamp, segment)) = later {
-            let from = self.offset_of_greatest(segment)?;
-            places.otherwise = Some(self.place_in(segment, from, Wanted::Greatest(timestamp))?);
+            let from = lookup.offset_of_greatest(segment)?;
+            places.otherwise = Some(lookup.place_in(segment, from, Wanted::Greatest(timestamp))?);
         }
         Ok(places)
     }
 
-    /// The segment that holds the log start offset, and where it stands.
-    fn first_readable(&self) -> (&Segment, usize) {
-        let at = self.segments.place_of(self.offsets.start());
-        (self.segments.at(at), at)
-    }
-
-    /// The active segment, when it stands behind the one at `at`.
-    fn later_active(&self, at: usize) -> Option<&Segment> {
-        self.segments.all_from(at + 1).next_back()
-    }
-
-    fn greatest_of(&self, segment: &Segment) -> Result<i64> {
-        Ok(segment.max_timestamp(&*self.context.fs)?.timestamp)
-    }
-
-    fn offset_of_greatest(&self, segment: &Segment) -> Result<Offset> {
-        Ok(segment.max_timestamp(&*self.context.fs)?.offset)
-    }
-
-    fn peaks(&self) -> Result<&Peaks> {
-        self.segments.peaks(&*self.context.fs, self.offsets.start())
-    }
-
-    fn place_in(&self, segment: &Segment, from: Offset, wanted: Wanted) -> Result<Place> {
-        let position = segment.offset_index.lookup(&*self.context.fs, from)?.position;
-        let (log, end) = (Arc::clone(segment.log()), segment.end());
-        Ok(Place {
-            log,
-            position,
-            end,
-            start_offset: self.offsets.start(),
-            wanted,
-        })
-    }
-}
-
-impl TimestampPlan {
     /// Reads until the record is found.
     pub fn resolve(self) -> Result<Option<FoundTimestamp>> {
         let found = self.place.as_ref().map_or(Ok(None), Place::resolve)?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::partition_metadata::PartitionMetadata;
-use crate::testing::{Bench, START_MS, batch, read_all};
+use crate::testing::{Bench, START_MS, aborted_in, batch, read_all};
 use crate::topic_partition::DirKind;
 use crate::{AppendError, Log, Uuid};
 use ::io::{Fault, FaultFileSystem, OsFileSystem};
@@ -35,7 +35,11 @@ fn a_new_log_is_empty_and_touches_no_file() {
     let mut log = bench.create_for(Some(TOPIC_ID));
     log.begin_epoch(LeaderEpoch(3));
     assert_eq!(
-        (log.log_start_offset(), log.log_end_offset(), log.size_bytes()),
+        (
+            log.log_start_offset(),
+            log.log_end_offset(),
+            log.segments().size_bytes()
+        ),
         (Offset(0), Offset(0), 0)
     );
     assert_eq!(read_all(&log, 0, 0, 1000), []);
@@ -53,7 +57,7 @@ fn a_new_log_is_empty_and_touches_no_file() {
     );
     assert_eq!(log.lookup_timestamp(0).unwrap().resolve().unwrap(), None);
     assert_eq!(log.max_timestamp().unwrap().resolve().unwrap(), None);
-    assert!(log.aborted_transactions(Offset(0), Offset(10)).unwrap().is_empty());
+    assert!(aborted_in(&log, Offset(0), Offset(10)).is_empty());
     assert!(log.begin_flush().is_empty());
     log.flush().unwrap();
     log.roll(START_MS).unwrap();
@@ -125,7 +129,7 @@ fn closing_makes_the_directory_of_a_log_that_was_never_written() {
 fn a_log_that_was_never_written_is_deleted_without_a_trace() {
     let (disk, bench) = faulty();
     let mut log = bench.create();
-    assert_eq!(log.rename_away(DirKind::Deleted).unwrap(), None);
+    assert_eq!(log.rename_away(DirKind::Deleted, Uuid::random()).unwrap(), None);
     assert!(log.is_closed() && disk.counts().is_empty());
     assert!(matches!(log.materialise(), Err(Error::Closed { .. })));
     assert_eq!(append(&mut log).unwrap_err().code(), ErrorCode::NOT_LEADER_OR_FOLLOWER);
@@ -133,7 +137,7 @@ fn a_log_that_was_never_written_is_deleted_without_a_trace() {
     assert_eq!(append(&mut again).unwrap(), Offset(0));
     assert!(
         again
-            .rename_away(DirKind::Deleted)
+            .rename_away(DirKind::Deleted, Uuid::random())
             .unwrap()
             .is_some_and(|to| to.exists())
     );

@@ -21,7 +21,7 @@ pub(super) struct Peaks(VecDeque<Peak>);
 
 impl Peaks {
     /// Adds a segment that lies behind all covered segments.
-    pub(super) fn push_back(&mut self, (base_offset, timestamp): Peak) {
+    pub(super) fn push_back(&mut self, base_offset: Offset, timestamp: i64) {
         if self.0.back().is_none_or(|last| timestamp > last.1) {
             self.0.push_back((base_offset, timestamp));
         }

@@ -1,10 +1,10 @@
 //! Reading: from an offset to a range of one segment's file.
 //!
-//! Two steps. [`Log::plan_read`] runs under the log's lock and touches memory only, but for an index that is not in
-//! memory ([`Log::plan_read_at_once`] does not read that either): it finds the segment and where its index says to
-//! start. [`ReadPlan::resolve`] runs without the lock and reads headers until it stands on the batch that holds the
-//! offset. Usually that is one read, of 8 KB or, where batches are so large that the index names each of them, of one
-//! header. The last few batches of the log, whose places are remembered, need no read, nor does the log's end.
+//! Two steps. `Log::plan_read` runs under the log's lock and touches memory only, but for an index that is not in
+//! memory ([`ReadPlan::at_once`] does not read that either): it finds the segment and where its index says to start.
+//! [`ReadPlan::resolve`] runs without the lock and reads headers until it stands on the batch that holds the offset.
+//! Usually that is one read, of 8 KB or, where batches are so large that the index names each of them, of one header.
+//! The last few batches of the log, whose places are remembered, need no read, nor does the log's end.
 //!
 //! An index entry is believed only when the batch at its position ends with its offset; else the scan starts at the
 //! segment's beginning, so that a damaged index makes a read slower and never wrong. A read that must pass a damaged
@@ -13,13 +13,13 @@
 use std::sync::Arc;
 
 use super::batch_walk::HEADER_PIECE;
+use super::contents::Contents;
 use super::header_scan::{HeaderScan, believed, named_by};
 use super::last_batches::LastBatch;
-use super::log::Log;
 use super::segment::{Segment, SegmentFile};
 use super::wait::Wait;
 use ::io::File;
-use base::error::{Error, ErrorCode, Result};
+use base::error::{Error, Result};
 use base::place::{Offset, Position};
 use index::OffsetPosition;
 
@@ -89,17 +89,12 @@ pub struct ReadPlan {
     next: Option<Part>,
 }
 
-impl Log {
-    /// Plans a read from `offset` to `upper_bound` (exclusive: a high watermark, last stable offset or the log's end).
-    /// `OFFSET_OUT_OF_RANGE` outside of log start offset..=log end offset.
-    pub fn plan_read(&self, offset: Offset, upper_bound: Offset) -> Result<ReadPlan> {
-        self.plan(offset, upper_bound, Wait::Yes)
-    }
-
-    /// [`plan_read`](Self::plan_read) without waiting for the disk; `resolve` says whether [`ReadPlan::resolve`] may
-    /// wait. A read that would wait fails with [`Error::NotAtHand`].
-    pub fn plan_read_at_once(&self, offset: Offset, upper_bound: Offset, resolve: Wait) -> Result<ReadPlan> {
-        let mut plan = self.plan(offset, upper_bound, Wait::No)?;
+impl ReadPlan {
+    /// Plans a read from `offset` to `upper_bound` (exclusive: a high watermark, last stable offset or the log's end),
+    /// without waiting for the disk; `resolve` says whether [`Self::resolve`] may wait. A read that would wait fails
+    /// with [`Error::NotAtHand`]. `OFFSET_OUT_OF_RANGE` outside of log start offset..=log end offset.
+    pub fn at_once(contents: &Contents, offset: Offset, upper_bound: Offset, resolve: Wait) -> Result<Self> {
+        let mut plan = Self::of(contents, offset, upper_bound, Wait::No)?;
         plan.part.wait = resolve;
         if let Some(next) = &mut plan.next {
             next.wait = resolve;
@@ -107,95 +102,47 @@ impl Log {
         Ok(plan)
     }
 
-    fn plan(&self, offset: Offset, upper_bound: Offset, wait: Wait) -> Result<ReadPlan> {
-        if offset < self.offsets.start() || offset > self.offsets.end() {
-            return Err(self.out_of_range(offset));
+    /// [`Self::at_once`]; `wait` says whether planning and resolving may wait.
+    pub(super) fn of(contents: &Contents, offset: Offset, upper_bound: Offset, wait: Wait) -> Result<Self> {
+        let (segments, offsets) = (contents.segments(), contents.offsets());
+        if offset < offsets.start() || offset > offsets.end() {
+            return Err(contents.out_of_range(offset));
         }
-        let upper_bound = upper_bound.min(self.offsets.end());
+        let upper_bound = upper_bound.min(offsets.end());
         if offset >= upper_bound {
-            let active = self.segments.active();
-            let start = Start::beginning(active);
+            let active = segments.active();
             let part = Part {
                 log: Arc::clone(active.log()),
-                start,
+                start: Start::beginning(active),
                 end: End::At(Position::START),
                 wait,
             };
-            return Ok(ReadPlan {
+            return Ok(Self {
                 offset,
                 part,
                 next: None,
             });
         }
-        let at = self.segments.place_of(offset);
-        let segment = self.segments.at(at);
-        let is_active = at == self.segments.active_place();
-        let start = match self.segments.last_batch_with(offset) {
+        let at = segments.place_of(offset);
+        let segment = segments.at(at);
+        let is_active = at == segments.active_place();
+        let start = match segments.last_batch_with(offset) {
             Some(batch) if is_active => Start::Batch(batch),
             _ => {
-                let (entry, next) = self.entries_for(segment, offset, wait)?;
+                let (entry, next) = entries_for(contents, segment, offset, wait)?;
                 Start::Index { entry, next }
             }
         };
-        let part = self.part(segment, start, upper_bound, wait)?;
-        let next = self
-            .segments
+        let part = Part::of(contents, segment, start, upper_bound, wait)?;
+        let next = segments
             .all_from(at + 1)
             .find(|segment| segment.size() > 0 && segment.base_offset() < upper_bound);
         let next = next
-            .map(|segment| self.part(segment, Start::beginning(segment), upper_bound, wait))
+            .map(|segment| Part::of(contents, segment, Start::beginning(segment), upper_bound, wait))
             .transpose()?;
-        Ok(ReadPlan { offset, part, next })
+        Ok(Self { offset, part, next })
     }
 
-    /// The index entry at which to start looking for an offset, and the next one.
-    fn entries_for(
-        &self,
-        segment: &Segment,
-        offset: Offset,
-        wait: Wait,
-    ) -> Result<(OffsetPosition, Option<OffsetPosition>)> {
-        if wait == Wait::No {
-            segment.offset_index.check_lookup_at_hand(offset)?;
-        }
-        segment.offset_index.lookup_pair(&*self.context.fs, offset)
-    }
-
-    fn part(&self, segment: &Segment, start: Start, upper_bound: Offset, wait: Wait) -> Result<Part> {
-        let segment_end = segment.end();
-        let is_active = segment.base_offset() == self.segments.active().base_offset();
-        let end = if upper_bound == self.offsets.end() {
-            End::At(segment_end)
-        } else if let Some(batch) = is_active.then(|| self.segments.last_batch_with(upper_bound)).flatten() {
-            // When the bound lies within a batch (a high watermark never does), the reader gets no part of that batch.
-            End::At(batch.position)
-        } else {
-            let (from, _) = self.entries_for(segment, upper_bound.saturating_sub(1), wait)?;
-            End::Before {
-                offset: upper_bound,
-                from,
-                end: segment_end,
-            }
-        };
-        Ok(Part {
-            log: Arc::clone(segment.log()),
-            start,
-            end,
-            wait,
-        })
-    }
-
-    pub(super) fn out_of_range(&self, offset: Offset) -> Error {
-        let (start, end, partition) = (self.offsets.start(), self.offsets.end(), &self.topic_partition);
-        let message = format!(
-            "Received request for offset {offset} for partition {partition}, but we only have log segments from offset \
-             {start} up to {end}."
-        );
-        Error::rejected(ErrorCode::OFFSET_OUT_OF_RANGE, message)
-    }
-}
-
-impl ReadPlan {
     /// Finds the range, within one segment: from the batch that holds the offset (or the next batch after a gap) up to
     /// the upper bound, at most `max_bytes`. With `min_one_batch` the range holds the first batch even if it is larger.
     pub fn resolve(self, max_bytes: usize, min_one_batch: bool) -> Result<FileSlice> {
@@ -213,7 +160,44 @@ impl ReadPlan {
     }
 }
 
+/// The index entry at which to start looking for an offset, and the next one.
+fn entries_for(
+    contents: &Contents,
+    segment: &Segment,
+    offset: Offset,
+    wait: Wait,
+) -> Result<(OffsetPosition, Option<OffsetPosition>)> {
+    if wait == Wait::No {
+        segment.offset_index.check_lookup_at_hand(offset)?;
+    }
+    segment.offset_index.lookup_pair(contents.fs(), offset)
+}
+
 impl Part {
+    fn of(contents: &Contents, segment: &Segment, start: Start, upper_bound: Offset, wait: Wait) -> Result<Self> {
+        let (segments, segment_end) = (contents.segments(), segment.end());
+        let is_active = segment.base_offset() == segments.active().base_offset();
+        let end = if upper_bound == contents.offsets().end() {
+            End::At(segment_end)
+        } else if let Some(batch) = is_active.then(|| segments.last_batch_with(upper_bound)).flatten() {
+            // When the bound lies within a batch (a high watermark never does), the reader gets no part of that batch.
+            End::At(batch.position)
+        } else {
+            let (from, _) = entries_for(contents, segment, upper_bound.saturating_sub(1), wait)?;
+            End::Before {
+                offset: upper_bound,
+                from,
+                end: segment_end,
+            }
+        };
+        Ok(Self {
+            log: Arc::clone(segment.log()),
+            start,
+            end,
+            wait,
+        })
+    }
+
     fn scan(&self, position: Position, end: Position) -> HeaderScan<'_> {
         HeaderScan::new(&*self.log.file, &self.log.path, position, end)
             .waiting(self.wait)
@@ -228,7 +212,7 @@ impl Part {
         };
         let first = match self.start {
             Start::Batch(batch) => Some(batch),
-            Start::Index { entry, next } => match self.find_named(offset, (entry, next), limit)? {
+            Start::Index { entry, next } => match self.find_named(offset, entry, next, limit)? {
                 None => self.find(offset, entry, limit)?,
                 named => named,
             },
@@ -255,7 +239,8 @@ impl Part {
     fn find_named(
         &self,
         offset: Offset,
-        (entry, next): (OffsetPosition, Option<OffsetPosition>),
+        entry: OffsetPosition,
+        next: Option<OffsetPosition>,
         limit: Position,
     ) -> Result<Option<LastBatch>> {
         let is_far = |next: &OffsetPosition| entry.position.bytes_to(next.position) as usize > HEADER_PIECE;

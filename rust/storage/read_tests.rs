@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::ReadPlan;
 use crate::Wait;
+use crate::aborted::AbortedPlan;
 use crate::log::Log;
 use crate::testing::{Bench, read_all};
 use ::io::{FaultFileSystem, OsFileSystem};
@@ -31,7 +32,7 @@ fn small() -> Bench {
 fn every_offset_is_found_in_its_batch_with_every_bound_and_limit() {
     let bench = small();
     let (log, bounds) = sample(&bench, 120);
-    assert!(log.segment_count() > 3);
+    assert!(log.segments().count() > 3);
     let end = log.log_end_offset();
     for offset in 0..end.get() {
         let base = *bounds.iter().rfind(|base| **base <= offset).unwrap();
@@ -202,10 +203,10 @@ fn a_read_at_once_reads_nothing_that_is_not_in_memory() {
     for _ in 0..120 {
         bench.append(&mut log, 1, 100);
     }
-    assert!(log.segment_count() > 3);
+    assert!(log.segments().count() > 3);
     log.close().unwrap();
     let log = bench.reopen_clean().unwrap();
-    let at_once = |offset, bound| log.plan_read_at_once(offset, bound, Wait::No);
+    let at_once = |offset, bound| ReadPlan::at_once(log.contents(), offset, bound, Wait::No);
     let named = |offset, bound| match at_once(offset, bound) {
         Err(Error::NotAtHand { path }) => Some(path),
         _ => None,
@@ -229,11 +230,11 @@ fn a_read_at_once_reads_nothing_that_is_not_in_memory() {
         place(log.plan_read(Offset(1), Offset(60)).unwrap())
     );
     let (told, file) = (
-        log.last_stable_offset(Offset(60)),
+        log.contents().last_stable_offset(Offset(60)),
         &log.plan_read(Offset(1), Offset(60)).unwrap().resolve(1, true).unwrap(),
     );
     assert!(
-        log.plan_aborted(Offset(1), told, file, (Wait::No, Wait::No)).is_ok(),
+        AbortedPlan::of(log.contents(), Offset(1), told, file, Wait::No, Wait::No).is_ok(),
         "no transactions, no index"
     );
 }

@@ -15,7 +15,9 @@
 pub(super) mod check;
 mod cut;
 mod extent;
+mod indexes;
 mod leftovers;
+mod report;
 mod survey;
 
 use std::path::Path;
@@ -23,194 +25,156 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use self::check::{Step, with_reader};
-use self::cut::Ending;
-pub use self::extent::{Extent, OnLoss};
-use super::append::{aborted, control_of};
-use super::batch_walk::read_batch;
+use self::cut::{Cut, Ending};
+use self::extent::Loss;
+pub use self::extent::{Extent, LoadArgs, OnLoss, RecoveryProgress};
+pub use self::report::{Note, RecoveryReport};
+use super::append::control_of;
 use super::checkpoint::read_offset_checkpoint;
 use super::config::LogConfig;
+use super::contents::Contents;
+use super::context::LogContext;
 use super::format::{CLEANER_OFFSET_CHECKPOINT, LEADER_EPOCH_CHECKPOINT};
-use super::header_scan::HeaderScan;
 use super::leader_epochs::EpochCache;
-use super::log::{Log, LogContext};
+use super::offsets::Offsets;
+use super::partition_dir::PartitionDir;
+use super::producer_state::{CompletedTxn, ProducerState};
+use super::replay::replay_producers;
 use super::segment::Segment;
 use super::segments::Segments;
+use super::syncs::Syncs;
 use super::topic_partition::TopicPartition;
-use ::io::FileSystem;
 use base::error::{Error, Result};
-use base::place::{Offset, Position};
-use record::{Batch, BatchHeader, ControlRecord};
+use base::place::Offset;
+use record::{BatchHeader, ControlRecord};
 
-/// The checkpoints' values for a log, and the counters of the start.
-#[derive(Clone, Copy)]
-pub struct LoadArgs<'a> {
-    /// From `recovery-point-offset-checkpoint`; 0 when it has no entry.
-    pub recovery_point: Offset,
-    /// From `log-start-offset-checkpoint`; 0 when it has no entry.
-    pub log_start_offset: Offset,
-    /// From `cleaner-offset-checkpoint`; `None` when it has no entry.
-    pub first_dirty_offset: Option<Offset>,
-    /// The broker stopped cleanly.
-    pub clean_shutdown: bool,
-    /// How far the log must reach.
-    pub extent: Extent<'a>,
-    /// Counters that are updated while the log is opened.
-    pub progress: &'a RecoveryProgress,
+/// The parts of a log that was opened.
+pub(super) struct Opened {
+    pub(super) contents: Contents,
+    pub(super) syncs: Syncs,
+    pub(super) report: RecoveryReport,
 }
 
-/// Counters that many logs share while they are opened.
-#[derive(Debug, Default)]
-pub struct RecoveryProgress {
-    /// Segments that must be read.
-    pub segments_to_check: AtomicU64,
-    /// Segments that have been read.
-    pub segments_checked: AtomicU64,
-    /// Bytes read and found good.
-    pub bytes_checked: AtomicU64,
-    /// Bytes cut off.
-    pub bytes_cut: AtomicU64,
-}
-
-/// The repairs and findings of opening one log.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct RecoveryReport {
-    /// Segments of which every batch was checked.
-    pub segments_checked: u64,
-    /// Batches in them.
-    pub batches_checked: u64,
-    /// Bytes cut off the end, including the bytes of removed segments.
-    pub bytes_cut: u64,
-    /// Why bytes were cut off.
-    pub cut_reason: Option<String>,
-    /// The log lacks durable records at its end, and another replica has them.
-    pub is_short: bool,
-    /// The log lacks durable records, and the operator has accepted the loss.
-    pub is_accepted: bool,
-    /// Notes for the operator.
-    pub notes: Vec<Note>,
-    /// Segments below the recovery point whose indexes were rebuilt.
-    pub indexes_rebuilt: u64,
-}
-
-/// One sentence about what opening a log found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Note {
-    /// Records are or may be gone; false for the ordinary result of a crash.
-    pub is_loss: bool,
-    /// The sentence, which names the partition.
-    pub text: String,
-}
-
-impl Note {
-    fn loss(text: String) -> Self {
-        Self { is_loss: true, text }
-    }
-
-    fn ordinary(text: String) -> Self {
-        Self { is_loss: false, text }
-    }
-}
-
-impl Log {
+impl Opened {
     /// Opens the log in `dir`; see the module.
-    pub fn open(
+    pub(super) fn from_files(
         context: &LogContext,
         dir: &Path,
         topic_partition: TopicPartition,
-        config: Arc<LogConfig>,
+        config: &LogConfig,
         mut args: LoadArgs<'_>,
     ) -> Result<Self> {
-        let fs = &*context.fs;
-        let now_ms = context.clock.now_ms();
-        let mut found = leftovers::settle(fs, dir)?;
-        let open = |base: &Offset| Segment::open(fs, dir, *base, found.txn_indexes.contains(base), now_ms);
+        let (fs, now_ms) = (&*context.fs, context.clock.now_ms());
+        let dir = PartitionDir::new(&context.fs, dir, topic_partition);
+        let mut found = leftovers::settle(fs, dir.path())?;
+        let open = |base: &Offset| Segment::open(fs, dir.path(), *base, found.txn_indexes.contains(base), now_ms);
         let opened = found.base_offsets.iter().map(open).collect::<Result<Vec<_>>>()?;
-        let mut notes = Vec::new();
+        let mut report = RecoveryReport::default();
         let segments = if let Some(segments) = Segments::from_ascending(opened) {
             segments
         } else {
-            let start = Self::begin_without_segments(dir, &topic_partition, &args, &mut notes)?;
-            leftovers::remove_orphans(fs, dir, &std::mem::take(&mut found.orphans))?;
-            Segments::new(Segment::create(fs, dir, start, now_ms)?)
+            let start = extent::begin_without_segments(&dir, &args, &mut report.notes)?;
+            leftovers::remove_orphans(fs, dir.path(), &std::mem::take(&mut found.orphans))?;
+            Segments::new(Segment::create(fs, dir.path(), start, now_ms)?)
         };
         let has_epochs = found.names.iter().any(|name| name == LEADER_EPOCH_CHECKPOINT);
         let is_flushed = args.clean_shutdown || args.recovery_point > Offset(0);
         let epochs = if has_epochs {
-            EpochCache::open(fs, dir)?
+            EpochCache::open(fs, dir.path())?
         } else if is_flushed && segments.all().any(|segment| segment.size() > 0) {
             EpochCache::lost()
         } else {
             EpochCache::default()
         };
-        let mut log = Self::assemble(context, dir, topic_partition, config, segments, epochs);
+        let mut syncs = Syncs::of_opened();
         if args.clean_shutdown && !found.base_offsets.is_empty() {
             // After a crash it is unknown which names were synced: the first flush syncs the directory.
-            log.syncs.trust_names();
+            syncs.trust_names();
         }
-        log.producers.set_snapshots(found.names.iter().map(String::as_str));
-        log.report.notes = notes;
-        log.is_listed = args.extent.is_listed;
-        log.offsets.trust_to(args.recovery_point.max(Offset(0)));
-        log.offsets.cleaned_to(args.first_dirty_offset);
-        let is_untouched = args.extent.closed.map_or(Ok(true), |closed| closed.is_of(&log))?;
+        let mut producers = ProducerState::new(context.producers);
+        producers.set_snapshots(found.names.iter().map(String::as_str));
+        let mut offsets = Offsets::default();
+        offsets.trust_to(args.recovery_point.max(Offset(0)));
+        offsets.cleaned_to(args.first_dirty_offset);
+        let closed = args.extent.closed;
+        let is_untouched = closed.map_or(Ok(true), |closed| closed.is_of(&segments, fs))?;
         if let (false, Some(closed)) = (is_untouched, &mut args.extent.closed) {
             // The files have changed since the clean stop, and the checkpoint may belong to the new ones.
             closed.log_start = closed.log_start.max(args.log_start_offset);
         }
-        log.offsets
-            .start_at(log.segments.first().base_offset().max(args.log_start()));
-        log.load(&args, is_untouched, now_ms)?;
-        log.check_extent(&args, &found.orphans)?;
-        leftovers::remove_orphans(fs, dir, &found.orphans)?;
-        if log.offsets.end() < log.offsets.start() {
-            log.start_after_end(&args)?;
-        }
-        log.offsets.distrust_from(log.offsets.end());
-        log.epochs.truncate_from_end(log.offsets.end());
-        log.epochs.truncate_from_start(log.offsets.start());
-        Ok(log)
+        offsets.start_at(segments.first().base_offset().max(args.log_start()));
+        let mut recovery = Recovery {
+            dir,
+            config,
+            segments,
+            offsets,
+            epochs,
+            producers,
+            args: &args,
+            report,
+            now_ms,
+        };
+        recovery.load(is_untouched)?;
+        recovery.check_extent(&found.orphans)?;
+        leftovers::remove_orphans(fs, recovery.dir.path(), &found.orphans)?;
+        recovery.finish(syncs)
     }
+}
 
-    fn load(&mut self, args: &LoadArgs<'_>, is_untouched: bool, now_ms: i64) -> Result<()> {
+/// A log while it is opened: its parts do not agree yet.
+struct Recovery<'a> {
+    dir: PartitionDir,
+    config: &'a LogConfig,
+    segments: Segments,
+    offsets: Offsets,
+    epochs: EpochCache,
+    producers: ProducerState,
+    args: &'a LoadArgs<'a>,
+    report: RecoveryReport,
+    now_ms: i64,
+}
+
+impl Recovery<'_> {
+    fn load(&mut self, is_untouched: bool) -> Result<()> {
+        let args = self.args;
         let last = self.segments.active_place();
         if let Some(closed) = args.extent.closed
             && !is_untouched
         {
             // All records were durable when the log was closed, and the files have changed since.
             self.offsets.trust_to(closed.log_end);
-            self.recover_from(0, args, now_ms)?;
+            self.recover_from(0)?;
             self.note_changed();
             return Ok(());
         }
         if self.epochs.must_rebuild() {
-            self.recover_from(0, args, now_ms) // (b), everything: only the batches know the epochs
+            self.recover_from(0) // (b), everything: only the batches know the epochs
         } else if !args.clean_shutdown && args.extent.is_recovery_point_lost {
             // A sealed segment is flushed soon, so the records before the last segment were most likely durable.
             self.offsets.trust_to(self.segments.active().base_offset());
-            self.recover_from(0, args, now_ms)?;
+            self.recover_from(0)?;
             self.offsets.trust_to(Offset(0));
             Ok(())
         } else if !args.clean_shutdown {
             // The flush that reached the recovery point left the indexes of the segment that was active then.
             let last = self.segments.place_of(self.offsets.recovery_point() - 1);
-            let from = self.first_changed(last, args)?;
-            self.recover_from(from, args, now_ms) // (b)
+            let from = self.first_changed(last)?;
+            self.recover_from(from) // (b)
         } else if self.trust_last_segment()? {
             self.check_indexes(last)?; // (a)
-            let (fs, end) = (self.fs(), self.offsets.end());
+            let end = self.offsets.end();
             self.offsets.trust_to(end);
-            self.producers
-                .truncate_and_reload(&*fs, &self.dir, self.first_offset(), end, now_ms)?;
+            self.reload_producers(self.segments.first().base_offset().min(self.offsets.start()), end)?;
             self.remove_stray_snapshots()?;
             self.replay_producers(end)
         } else {
-            self.recover_from(last, args, now_ms)
+            self.recover_from(last)
         }
     }
 
     fn note_changed(&mut self) {
         if self.report.notes.is_empty() {
-            let (partition, batches) = (&self.topic_partition, self.report.batches_checked);
+            let (partition, batches) = (self.dir.partition(), self.report.batches_checked);
             let text = format!(
                 "{partition}: its files have changed since the clean stop; all {batches} batches were read and are \
                  whole"
@@ -221,16 +185,16 @@ impl Log {
 
     /// (a) Finds the log end offset. Returns false when the last segment is not as a clean stop leaves it.
     fn trust_last_segment(&mut self) -> Result<bool> {
-        let fs = self.fs();
+        let fs = &**self.dir.fs();
         let active = self.segments.active_mut();
         // One read of each index serves the check of its ends and the later appends.
-        active.unseal_indexes(&*fs)?;
-        if active.size() > 0 && !sane_indexes(&*fs, active)? {
+        active.unseal_indexes(fs)?;
+        if active.size() > 0 && !indexes::are_sane(fs, active)? {
             return Ok(false);
         }
-        active.unseal(&*fs)?;
+        active.unseal(fs)?;
         let mut log_end_offset = active.base_offset();
-        let mut scan = active.scan(active.start_for(&*fs, Offset::MAX)?);
+        let mut scan = active.scan(active.start_for(fs, Offset::MAX)?);
         loop {
             match scan.next_header() {
                 Ok(Some((_, header))) => log_end_offset = header.next_offset(),
@@ -246,54 +210,69 @@ impl Log {
 
     /// (d) for the first `count` segments.
     fn check_indexes(&mut self, count: usize) -> Result<()> {
-        let fs = self.fs();
         let interval = self.config.index_interval_bytes;
-        for at in 0..count {
-            let Some(segment) = self.segments.get_mut(at) else {
-                break;
-            };
-            if !sane_indexes(&*fs, segment)? {
-                rebuild_indexes(&*fs, segment, interval)?;
-                self.report.indexes_rebuilt += 1;
-            }
-        }
+        self.report.indexes_rebuilt += indexes::check(&mut self.segments, count, &**self.dir.fs(), interval)?;
         Ok(())
     }
 
+    fn reload_producers(&mut self, first_offset: Offset, end: Offset) -> Result<()> {
+        let (fs, dir) = (&**self.dir.fs(), self.dir.path());
+        self.producers
+            .truncate_and_reload(fs, dir, first_offset, end, self.now_ms)
+    }
+
+    fn replay_producers(&mut self, to: Offset) -> Result<()> {
+        replay_producers(&mut self.producers, &self.segments, &**self.dir.fs(), to)
+    }
+
     /// (b) from the segment at `from` on.
-    fn recover_from(&mut self, from: usize, args: &LoadArgs<'_>, now_ms: i64) -> Result<()> {
-        let fs = self.fs();
-        self.check_sealed(from, args)?;
+    fn recover_from(&mut self, from: usize) -> Result<()> {
+        let progress = self.args.progress;
+        self.check_sealed(from)?;
         self.check_indexes(from)?;
         let base_offset = self.segments.at(from).base_offset();
         self.epochs.truncate_from_end(base_offset);
-        let start = self.first_offset().min(base_offset);
-        self.producers
-            .truncate_and_reload(&*fs, &self.dir, start, base_offset, now_ms)?;
+        let first = self.segments.first().base_offset();
+        self.reload_producers(first.min(self.offsets.start()).min(base_offset), base_offset)?;
         self.replay_producers(base_offset)?;
         let count = |counter: &AtomicU64, by: u64| counter.fetch_add(by, Ordering::Relaxed);
-        count(&args.progress.segments_to_check, (self.segments.count() - from) as u64);
+        count(&progress.segments_to_check, (self.segments.count() - from) as u64);
         self.offsets.end_at(base_offset);
         for at in from..self.segments.count() {
             let next_base = self.segments.next_base(at);
-            let ended = with_reader(|buffer| self.check_segment(at, next_base, buffer, args.progress))?;
-            count(&args.progress.segments_checked, 1);
+            let ended = with_reader(|buffer| self.check_segment(at, next_base, buffer))?;
+            count(&progress.segments_checked, 1);
             self.report.segments_checked += 1;
             if let Some(ended) = ended {
-                let bytes = self.cut(at, &ended, args)?;
+                let bytes = self.cut(at, ended)?;
                 self.report.bytes_cut += bytes;
-                count(&args.progress.bytes_cut, bytes);
+                count(&progress.bytes_cut, bytes);
                 break;
             }
             if next_base.is_some() {
                 let segment = self.segments.get_mut(at);
-                segment.map_or(Ok(()), |it| it.write_indexes(&*fs).map(|()| it.seal()))?;
+                segment.map_or(Ok(()), |it| it.write_indexes(&**self.dir.fs()).map(|()| it.seal()))?;
             }
         }
-        self.producers
-            .delete_snapshots_from(&*fs, &self.dir, self.offsets.end() + 1)?;
-        self.producers.update_map_end_offset(self.offsets.end());
+        let (fs, end) = (&**self.dir.fs(), self.offsets.end());
+        self.producers.delete_snapshots_from(fs, self.dir.path(), end + 1)?;
+        self.producers.update_map_end_offset(end);
         self.remove_stray_snapshots()
+    }
+
+    /// Ends the log in the segment at `at`; returns the number of bytes that were cut off.
+    fn cut(&mut self, at: usize, ending: Ending) -> Result<u64> {
+        let cut = Cut {
+            dir: &self.dir,
+            segments: &mut self.segments,
+            at,
+            end: self.offsets.end(),
+            recovery_point: self.offsets.recovery_point(),
+            ending,
+            args: self.args,
+            report: &mut self.report,
+        };
+        cut.run()
     }
 
     fn remove_stray_snapshots(&mut self) -> Result<()> {
@@ -302,18 +281,12 @@ impl Log {
         }
         let bases: Vec<Offset> = self.segments.all().map(Segment::base_offset).collect();
         self.producers
-            .remove_stray_snapshots(&*self.context.fs, &self.dir, &bases)
+            .remove_stray_snapshots(&**self.dir.fs(), self.dir.path(), &bases)
     }
 
     /// Reads all batches of one segment and rebuilds indexes, epochs and producer state from them. Returns where and
     /// why the log must be cut, if it must.
-    fn check_segment(
-        &mut self,
-        at: usize,
-        next_base: Option<Offset>,
-        buffer: &mut Vec<u8>,
-        progress: &RecoveryProgress,
-    ) -> Result<Option<Ending>> {
+    fn check_segment(&mut self, at: usize, next_base: Option<Offset>, buffer: &mut Vec<u8>) -> Result<Option<Ending>> {
         let interval = self.config.index_interval_bytes;
         let Some(segment) = self.segments.get_mut(at) else {
             return Ok(None);
@@ -329,6 +302,7 @@ impl Log {
             let batch = match step {
                 Step::Batch(batch) => batch,
                 Step::End => {
+                    let progress = self.args.progress;
                     progress.bytes_checked.fetch_add(file_end.get(), Ordering::Relaxed);
                     let end = self.offsets.end();
                     let Some(next) = next_base.filter(|next| end < *next) else {
@@ -375,47 +349,152 @@ impl Log {
     /// segment ends where the next one begins: a gap before it means lost records. What this broker's cleaner replaces
     /// was durable, so below the recovery point; that of another shows by holes between the records. A log without a
     /// recovery point, not even 0, was copied here from another directory, or has lost nothing before its last segment
-    /// (`roll.rs`). An unreadable cleaner checkpoint counts as compacted, so that the batches behind a gap are kept.
+    /// (`Log::roll`). An unreadable cleaner checkpoint counts as compacted, so that the batches behind a gap are kept.
     fn was_compacted(&self, at: usize, next_base: Offset, has_holes: bool) -> Result<bool> {
         let is_durable = next_base <= self.offsets.recovery_point();
-        if self.config.is_compacted && (has_holes || is_durable || !self.is_listed) {
+        if self.config.is_compacted && (has_holes || is_durable || !self.args.extent.is_listed) {
             return Ok(true);
         }
-        let Some((segment, log_dir)) = self.segments.get(at).zip(self.dir.parent()) else {
+        let Some((segment, log_dir)) = self.segments.get(at).zip(self.dir.path().parent()) else {
             return Ok(false);
         };
-        match read_offset_checkpoint(&*self.context.fs, &log_dir.join(CLEANER_OFFSET_CHECKPOINT)) {
+        match read_offset_checkpoint(&**self.dir.fs(), &log_dir.join(CLEANER_OFFSET_CHECKPOINT)) {
             Ok(cleaned) => Ok(cleaned
                 .iter()
-                .any(|(partition, end)| *partition == self.topic_partition && *end > segment.base_offset())),
+                .any(|(partition, end)| partition == self.dir.partition() && *end > segment.base_offset())),
             Err(Error::BadFormat { .. }) => Ok(true),
             Err(error) => Err(error),
         }
     }
 
-    /// Updates the producer state from the headers of the batches between its end offset and `to`.
-    pub(super) fn replay_producers(&mut self, to: Offset) -> Result<()> {
-        let from = self.producers.map_end_offset();
-        if from >= to {
-            return Ok(());
+    /// Checks, after the log has been read, that it has all records that it must have. `orphans` are the base offsets
+    /// of segments of which only index files are left.
+    fn check_extent(&mut self, orphans: &[Offset]) -> Result<()> {
+        let (end, must_reach) = (self.offsets.end(), self.args.must_reach());
+        let path = Arc::clone(self.segments.active().log());
+        if end < must_reach {
+            self.lost(&path.path, self.args.short_of(end), true)?;
         }
-        for segment in self.segments.all_from(self.segments.place_of(from)) {
-            if segment.base_offset() >= to {
-                break;
-            }
-            let mut scan = segment.scan(segment.start_for(&*self.context.fs, from.max(segment.base_offset()))?);
-            while let Some((position, header)) = scan.next_header()? {
-                if header.last_offset() >= to {
-                    break;
-                }
-                if header.last_offset() >= from {
-                    self.producers
-                        .update(&header, read_control(segment, position, &header)?);
-                }
-            }
+        self.check_first_segment(orphans)?;
+        let high_watermark = self.args.extent.high_watermark;
+        let is_said = self.report.is_short || self.report.is_accepted;
+        if end < high_watermark && self.args.extent.on_loss != OnLoss::Ignore && !is_said {
+            let text = format!(
+                "{}: {}: it ends at offset {end}, but its high watermark was {high_watermark}: {} records (offsets \
+                 {end} to {}) that were acknowledged are gone",
+                self.dir.partition(),
+                path.path.display(),
+                high_watermark - end,
+                high_watermark - 1
+            );
+            self.report.notes.push(Note::loss(text));
         }
-        self.producers.update_map_end_offset(to);
         Ok(())
+    }
+
+    /// Checks that the first segments are not gone: the broker raises the log start offset before it deletes a segment.
+    fn check_first_segment(&mut self, orphans: &[Offset]) -> Result<()> {
+        let args = self.args;
+        let first = self.segments.first().base_offset();
+        let orphan = orphans.first().copied().filter(|orphan| *orphan < first);
+        let known = args.extent.closed.map(|closed| closed.first_base).or(orphan);
+        let Some(known) = known.filter(|known| *known < first && first > args.log_start()) else {
+            return Ok(());
+        };
+        let from = known.max(args.log_start());
+        let [path, ..] = Segment::paths(self.dir.path(), known);
+        let reason = format!(
+            "it is missing, and the log begins at offset {first}: {} records (offsets {from} to {}) are missing",
+            first - from,
+            first - 1
+        );
+        self.lost(&path, reason, false)
+    }
+
+    /// The place of the segment from which on every batch must be read: the first of the `below` sealed segments whose
+    /// file changed after the checkpoint was written, which the broker never does, or else `below`.
+    fn first_changed(&self, below: usize) -> Result<usize> {
+        let Some(written_ms) = self.args.extent.checkpoint_ms else {
+            return Ok(below);
+        };
+        for (at, segment) in self.segments.all().enumerate().take(below) {
+            let path = &segment.log().path;
+            let metadata = self.dir.fs().metadata(path);
+            let metadata = metadata.map_err(|error| Error::io("stat", path, error))?;
+            if metadata.modified_ms > written_ms {
+                return Ok(at);
+            }
+        }
+        Ok(below)
+    }
+
+    /// Checks that each of the first `count` segments, which are durable, ends where the next one begins; only
+    /// compaction leaves gaps.
+    fn check_sealed(&mut self, count: usize) -> Result<()> {
+        for at in 0..count {
+            let (Some(segment), Some(next)) = (self.segments.get(at), self.segments.get(at + 1)) else {
+                break;
+            };
+            let (next_base, segment_end, file) = (next.base_offset(), segment.end(), Arc::clone(segment.log()));
+            let mut end = segment.base_offset();
+            let mut scan = segment.scan(segment.start_for(&**self.dir.fs(), Offset::MAX)?);
+            let damage = loop {
+                match scan.next_header() {
+                    Ok(Some((_, header))) => end = header.next_offset(),
+                    Ok(None) => break None,
+                    Err(Error::CorruptFile { reason, .. }) => break Some(reason),
+                    Err(error) => return Err(error),
+                }
+            };
+            let position = scan.position();
+            let has_gap = end < next_base && !self.was_compacted(at, next_base, false)?;
+            if damage.is_none() && position == segment_end && !has_gap {
+                continue;
+            }
+            let what = damage.unwrap_or_else(|| "it ends there".to_owned());
+            let reason = format!(
+                "position {position}: {what}; offset {end} and what follows up to the next segment, {next_base}, were \
+                 durable: {} records (offsets {end} to {}) are missing",
+                next_base - end,
+                next_base - 1
+            );
+            self.offsets.end_at(end);
+            self.lost(&file.path, reason, false)?;
+        }
+        Ok(())
+    }
+    /// Reports that durable records behind the log's present end are gone.
+    fn lost(&mut self, path: &Path, reason: String, is_short: bool) -> Result<()> {
+        let loss = Loss {
+            partition: self.dir.partition(),
+            path,
+            log_end_offset: self.offsets.end(),
+            is_short,
+            reason,
+        };
+        loss.judge(self.args, &mut self.report)
+    }
+
+    /// The parts, which agree now.
+    fn finish(mut self, mut syncs: Syncs) -> Result<Opened> {
+        let (start, end) = (self.offsets.start(), self.offsets.end());
+        if end < start {
+            let note = cut::keep_all(&self.dir, &self.segments, start, end, self.args)?;
+            self.report.notes.extend(note);
+        }
+        self.offsets.distrust_from(end);
+        self.epochs.truncate_from_end(end);
+        self.epochs.truncate_from_start(start);
+        let mut contents = Contents::new(self.dir, self.segments, self.offsets, self.epochs, self.producers);
+        if end < start {
+            contents.restart_at(start, self.now_ms)?;
+            syncs.note_name();
+        }
+        Ok(Opened {
+            contents,
+            syncs,
+            report: self.report,
+        })
     }
 }
 
@@ -424,7 +503,7 @@ fn note_recovered(
     control: Option<ControlRecord>,
     segment: &mut Segment,
     epochs: &mut EpochCache,
-    producers: &mut super::producer_state::ProducerState,
+    producers: &mut ProducerState,
 ) {
     if epochs
         .latest_epoch()
@@ -432,11 +511,8 @@ fn note_recovered(
     {
         epochs.assign(header.partition_leader_epoch, header.base_offset);
     }
-    if let Some(completed) = producers
-        .update(header, control)
-        .filter(|completed| completed.is_aborted)
-    {
-        segment.txn_index.append(&aborted(&completed));
+    if let Some(aborted) = producers.update(header, control).and_then(CompletedTxn::aborted) {
+        segment.txn_index.append(&aborted);
     }
 }
 
@@ -463,61 +539,6 @@ fn follows(
         Some(next) if last >= next => Err(format!("offset {last} belongs to the next segment, {next}")),
         _ => Ok(()),
     }
-}
-
-fn read_control(segment: &Segment, position: Position, header: &BatchHeader) -> Result<Option<ControlRecord>> {
-    if !header.is_control() {
-        return Ok(None);
-    }
-    let log = segment.log();
-    let mut bytes = Vec::new();
-    read_batch(&*log.file, position, header, &mut bytes).map_err(|error| Error::io("read", &log.path, error))?;
-    let corrupt = |reason: String| Error::CorruptFile {
-        path: log.path.clone(),
-        position,
-        reason,
-    };
-    match Batch::split_first(&bytes).map_err(|error| corrupt(error.to_string()))? {
-        Some((batch, _)) => ControlRecord::of_batch(&batch).map_err(|error| corrupt(error.to_string())),
-        None => Ok(None),
-    }
-}
-
-/// Checks both ends of the index files, and keeps the greatest timestamp that the time index names.
-fn sane_indexes(fs: &dyn FileSystem, segment: &mut Segment) -> Result<bool> {
-    if !segment.offset_index.is_sane(fs, segment.end())? {
-        return Ok(false);
-    }
-    let Some(max) = segment.time_index.sane_last_entry(fs)? else {
-        return Ok(false);
-    };
-    segment.set_max_timestamp(max);
-    Ok(true)
-}
-
-/// (d) Rebuilds offset and time index from headers. The transaction index stays: rebuilding it needs the producer
-/// state.
-fn rebuild_indexes(fs: &dyn FileSystem, segment: &mut Segment, interval: u32) -> Result<()> {
-    let end = segment.end();
-    let log = Arc::clone(segment.log());
-    segment.offset_index.file().restart();
-    segment.time_index.file().restart();
-    segment.begin_notes();
-    let mut scan = HeaderScan::new(&*log.file, &log.path, Position::START, end);
-    while let Some((position, header)) = scan.next_header()? {
-        segment.note(&header, position, interval);
-    }
-    if scan.position() != end {
-        let reason = "the segment does not end with a whole batch".to_owned();
-        return Err(Error::CorruptFile {
-            path: log.path.clone(),
-            position: scan.position(),
-            reason,
-        });
-    }
-    segment.write_indexes(fs)?;
-    segment.seal();
-    Ok(())
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ fn sample(pairs: &[(&str, &str)]) -> (Bench, Log) {
         bench.append(&mut log, 1, 100);
         bench.clock.advance(60_000);
     }
-    assert_eq!(log.segment_count(), 5);
+    assert_eq!(log.segments().count(), 5);
     (bench, log)
 }
 
@@ -25,7 +25,7 @@ fn segments_older_than_retention_ms_go_and_the_start_follows() {
     let (bench, mut log) = sample(&[("retention.ms", "360000")]);
     let deletion = log.delete_old_segments(bench.now_ms(), Offset(10)).unwrap();
     assert_eq!((deletion.segments(), deletion.due_ms()), (2, bench.now_ms() + 1000));
-    assert_eq!((log.log_start_offset(), log.segment_count()), (Offset(4), 3));
+    assert_eq!((log.log_start_offset(), log.segments().count()), (Offset(4), 3));
     assert_eq!(
         log.plan_read(Offset(3), Offset(10)).err().map(|it| it.code()),
         Some(ErrorCode::OFFSET_OUT_OF_RANGE)
@@ -100,7 +100,7 @@ fn when_all_is_old_the_active_segment_is_rolled_and_goes_too() {
         5
     );
     assert_eq!(
-        (log.log_start_offset(), log.log_end_offset(), log.segment_count()),
+        (log.log_start_offset(), log.log_end_offset(), log.segments().count()),
         (Offset(10), Offset(10), 1)
     );
     assert_eq!(

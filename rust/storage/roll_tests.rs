@@ -11,7 +11,13 @@ fn append_rolls_when_segment_is_full() {
     for _ in 0..5 {
         bench.append(&mut log, 1, 100);
     }
-    assert_eq!(log.segments().map(|it| it.0.get()).collect::<Vec<_>>(), [0, 2, 4]);
+    assert_eq!(
+        log.segments()
+            .all()
+            .map(|it| it.base_offset().get())
+            .collect::<Vec<_>>(),
+        [0, 2, 4]
+    );
     assert_eq!(read_all(&log, 0, 5, 10_000).len(), 5);
 }
 
@@ -22,10 +28,10 @@ fn append_rolls_when_the_first_batch_is_old() {
     bench.append(&mut log, 1, 10);
     bench.clock.advance(1000);
     bench.append(&mut log, 1, 10);
-    assert_eq!(log.segment_count(), 1);
+    assert_eq!(log.segments().count(), 1);
     bench.clock.advance(1);
     bench.append(&mut log, 1, 10);
-    assert_eq!(log.segment_count(), 2);
+    assert_eq!(log.segments().count(), 2);
 }
 
 #[test]
@@ -35,7 +41,7 @@ fn append_rolls_when_an_index_is_full() {
     for _ in 0..10 {
         bench.append(&mut log, 1, 10);
     }
-    assert!(log.segment_count() > 3);
+    assert!(log.segments().count() > 3);
     assert_eq!(read_all(&log, 0, 10, 10_000).len(), 10);
 }
 
@@ -47,7 +53,7 @@ fn a_follower_rolls_when_offsets_jump_too_far() {
     let mut bytes = batch(bench.now_ms(), 1, 10);
     record::set_offset_and_epoch(&mut bytes, Offset(far), LeaderEpoch(0));
     assert_eq!(log.append_as_follower(&bytes).unwrap(), Some(Offset(far)));
-    assert_eq!(log.segment_count(), 2);
+    assert_eq!(log.segments().count(), 2);
     assert_eq!(read_all(&log, 0, far + 1, 10_000), [(0, 1), (far, far + 1)]);
 }
 
@@ -79,7 +85,7 @@ fn a_rolled_segment_has_its_index_files_and_a_snapshot_at_the_next_base() {
         "the last offset of the batch with the greatest timestamp"
     );
     log.roll(bench.now_ms()).unwrap();
-    assert_eq!(log.segment_count(), 2, "an empty segment does not roll");
+    assert_eq!(log.segments().count(), 2, "an empty segment does not roll");
 }
 
 #[test]
@@ -90,7 +96,7 @@ fn a_compacted_log_without_a_recovery_point_is_durable_up_to_its_last_segment() 
         if is_listed {
             log.note_listed();
         }
-        while log.segment_count() < 3 {
+        while log.segments().count() < 3 {
             bench.append(&mut log, 1, 100);
         }
         log.recovery_point().get() - bench.base_offsets()[2]
@@ -103,18 +109,6 @@ fn a_compacted_log_without_a_recovery_point_is_durable_up_to_its_last_segment() 
     assert!(durable_to("delete", false) < 0);
 }
 
-#[test]
-fn jitter_takes_time_off_a_segment() {
-    let bench = Bench::new(&[("segment.ms", "1000"), ("segment.jitter.ms", "1000")]);
-    let mut log = bench.create();
-    bench.append(&mut log, 1, 10);
-    let jitter = log.roll_jitter_ms;
-    assert!((0..1000).contains(&jitter));
-    bench.clock.advance(1001 - jitter);
-    bench.append(&mut log, 1, 10);
-    assert_eq!(log.segment_count(), 2);
-}
-
 // `segment.jitter.ms`
 #[test]
 fn segments_roll_up_to_the_jitter_earlier_each_at_a_time_of_its_own() {
@@ -123,8 +117,8 @@ fn segments_roll_up_to_the_jitter_earlier_each_at_a_time_of_its_own() {
     bench.append(&mut log, 1, 10);
     let mut waits = std::collections::BTreeSet::new();
     for _ in 0..8 {
-        let (segments, began_ms) = (log.segment_count(), bench.now_ms());
-        while log.segment_count() == segments {
+        let (segments, began_ms) = (log.segments().count(), bench.now_ms());
+        while log.segments().count() == segments {
             bench.clock.advance(5);
             bench.append(&mut log, 1, 10);
         }
@@ -142,7 +136,7 @@ fn index_entries_are_an_interval_of_bytes_apart() {
     for _ in 0..60 {
         bench.append(&mut log, 1, 100);
     }
-    let (size, batch) = (log.size_bytes() as u32, batch(0, 1, 100).len() as u32);
+    let (size, batch) = (log.segments().size_bytes() as u32, batch(0, 1, 100).len() as u32);
     log.close().unwrap();
     let bytes = std::fs::read(bench.file(0, ".index")).unwrap();
     let mut positions: Vec<u32> = bytes

@@ -246,7 +246,7 @@ impl Segments {
             let Ok(max) = segment.max_timestamp(fs) else {
                 return; // the next lookup fails likewise, and names the file
             };
-            peaks.push_back((segment.base_offset(), max.timestamp));
+            peaks.push_back(segment.base_offset(), max.timestamp);
         }
         self.peaks = peaks.into();
     }
@@ -270,7 +270,7 @@ impl Segments {
 fn peaks_of(fs: &dyn FileSystem, segments: &[Segment]) -> Result<Peaks> {
     let mut peaks = Peaks::default();
     for segment in segments {
-        peaks.push_back((segment.base_offset(), segment.max_timestamp(fs)?.timestamp));
+        peaks.push_back(segment.base_offset(), segment.max_timestamp(fs)?.timestamp);
     }
     Ok(peaks)
 }

@@ -228,7 +228,7 @@ fn read_headers(
 ) -> Result<Vec<BatchHeader>, AppendError> {
     let path = &staged.path;
     let piece = Piece::of_batches(READ_BYTES);
-    let mut walk = BatchWalk::new(file, (Position::START, Position(size)), piece, Vec::new());
+    let mut walk = BatchWalk::new(file, Position::START..Position(size), piece, Vec::new());
     let mut headers: Vec<BatchHeader> = Vec::new();
     let (mut sequence, mut records) = (staged.first_sequence, 0);
     loop {

@@ -3,15 +3,34 @@
 //! - *Poisoned*: an fsync failed, or a failed write could not be cut off. The log is never written again.
 //! - *Closed*: the log is not written until it is opened again.
 //! - *Unmade*: the log has no directory yet ([`super::materialise`]).
-//! - *Unfinished*: a truncation met a shortage; it must be finished before any other write ([`super::truncate`]).
+//! - *Unfinished*: a truncation met a shortage (see [`base::error::shortage`]); it must be finished before any other
+//!   write.
 //!
 //! Flags in memory only; the log's operations check them.
 
 use std::path::Path;
 
-use super::materialise::Unmade;
-use super::truncate::Unfinished;
+use super::uuid::Uuid;
 use base::error::{Error, Result};
+use base::place::Offset;
+
+/// The facts that a log without files needs to make them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Unmade {
+    /// Written to `partition.metadata`, when the topic has one.
+    pub(super) topic_id: Option<Uuid>,
+    /// An attempt that was cut short has made the directory.
+    pub(super) has_dir: bool,
+}
+
+/// A truncation that has begun; it may be repeated from the start.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Unfinished {
+    /// The end is cut off at this offset.
+    CutAt(Offset),
+    /// Everything is removed, and the log starts here.
+    StartAnewAt(Offset),
+}
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -24,9 +43,12 @@ pub(super) struct Standing {
 
 impl Standing {
     /// The state of a log that has no directory.
-    pub(super) fn of_unmade(unmade: Unmade) -> Self {
+    pub(super) fn of_unmade(topic_id: Option<Uuid>) -> Self {
         Self {
-            unmade: Some(unmade),
+            unmade: Some(Unmade {
+                topic_id,
+                has_dir: false,
+            }),
             ..Self::default()
         }
     }
@@ -45,6 +67,11 @@ impl Standing {
             });
         }
         Ok(())
+    }
+
+    /// Whether the log may be written, and has no truncation to finish.
+    pub(super) fn is_settled(&self) -> bool {
+        !self.is_poisoned && !self.is_closed && self.unfinished.is_none()
     }
 
     pub(super) fn is_poisoned(&self) -> bool {
@@ -79,6 +106,14 @@ impl Standing {
     #[inline]
     pub(super) fn unmade(&self) -> Option<Unmade> {
         self.unmade
+    }
+
+    /// Takes the topic id for the files that are not made yet; returns false when they exist.
+    pub(super) fn set_topic_id(&mut self, topic_id: Uuid) -> bool {
+        if let Some(unmade) = &mut self.unmade {
+            unmade.topic_id = Some(topic_id);
+        }
+        self.unmade.is_some()
     }
 
     /// Sets what the log needs to make its files; `None` once the last step is done.

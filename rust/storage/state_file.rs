@@ -5,10 +5,10 @@
 //! the new, never neither. Two replacements of one file may not overlap.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::format::{TEMP_SUFFIX, with_suffix};
+use super::format::{DELETED_SUFFIX, TEMP_SUFFIX, with_suffix};
 use ::io::{File, FileSystem, OpenMode};
 use base::error::shortage::is_shortage;
 use base::error::{Error, Result};
@@ -98,6 +98,16 @@ pub fn remove(fs: &dyn FileSystem, path: &Path) -> Result<()> {
     match fs.remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io("unlink", path, error)),
         _ => Ok(()),
+    }
+}
+
+/// Renames any file to `<path>.deleted`; returns its new path, or `None` when there is no such file.
+pub fn rename_to_deleted(fs: &dyn FileSystem, path: &Path) -> Result<Option<PathBuf>> {
+    let renamed = with_suffix(path, DELETED_SUFFIX);
+    match fs.rename(path, &renamed) {
+        Ok(()) => Ok(Some(renamed)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::io("rename", path, error)),
     }
 }
 

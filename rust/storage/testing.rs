@@ -1,12 +1,13 @@
 //! Logs in temporary directories and batches to put into them, for the tests of this folder.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::log::{Log, LogContext};
+use super::context::LogContext;
+use super::log::Log;
 use super::producer_state::ProducerStateConfig;
 use super::recovery::{Extent, LoadArgs, RecoveryProgress};
-use super::{Appended, LogConfig, TopicPartition, Uuid};
+use super::{AbortedTxn, Appended, LogConfig, TopicPartition, Uuid, Wait};
 use ::io::{Clock, FileSystem, ManualClock, OsFileSystem};
 use base::error::Result;
 use base::place::{LeaderEpoch, Offset};
@@ -113,6 +114,11 @@ impl Bench {
 
     /// The log must reach as far as `extent` says.
     pub fn open_to(&self, recovery_point: i64, clean_shutdown: bool, extent: Extent<'_>) -> Result<Log> {
+        self.open_in(&self.path(), recovery_point, clean_shutdown, extent)
+    }
+
+    /// In another directory than [`Self::path`].
+    pub fn open_in(&self, dir: &Path, recovery_point: i64, clean_shutdown: bool, extent: Extent<'_>) -> Result<Log> {
         let progress = RecoveryProgress::default();
         let args = LoadArgs {
             recovery_point: Offset(recovery_point),
@@ -123,13 +129,7 @@ impl Bench {
             progress: &progress,
         };
         let partition = TopicPartition::new("topic", 0);
-        Log::open(
-            &self.context(),
-            &self.path(),
-            partition,
-            Arc::new(self.config.clone()),
-            args,
-        )
+        Log::open(&self.context(), dir, partition, Arc::new(self.config.clone()), args)
     }
 
     pub fn now_ms(&self) -> i64 {
@@ -190,6 +190,11 @@ pub fn marker(log: &mut Log, producer_id: i64, commit: bool, now_ms: i64) -> App
     let mut bytes = end_transaction_marker(commit, producer_id, 0, 0, now_ms);
     log.append_as_leader(&mut bytes, LeaderEpoch(0), Origin::Coordinator, now_ms)
         .unwrap()
+}
+
+/// The transactions whose records a reader of this range must skip.
+pub fn aborted_in(log: &Log, from: Offset, to: Offset) -> Vec<AbortedTxn> {
+    log.contents().aborted_transactions(from, to, Wait::Yes).unwrap()
 }
 
 /// Base and next offset of every batch from `from` to `upper_bound`, read piece by piece as a consumer does.

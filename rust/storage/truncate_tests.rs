@@ -77,12 +77,12 @@ fn truncation_knows_producers_by_what_lies_below_the_log_start() {
 #[test]
 fn truncation_below_the_start_makes_an_empty_log_there() {
     let (_bench, mut log) = sample();
-    let later = log.segments().nth(2).unwrap().0;
+    let later = log.segments().at(2).base_offset();
     log.advance_log_start_offset(later, Offset(60)).unwrap();
     let _ = log.delete_old_segments(START_MS, Offset(60)).unwrap();
     assert!(log.truncate_to(Offset(1)).unwrap());
     assert_eq!(
-        (log.log_start_offset(), log.log_end_offset(), log.segment_count()),
+        (log.log_start_offset(), log.log_end_offset(), log.segments().count()),
         (Offset(1), Offset(1), 1)
     );
 }

@@ -14,8 +14,9 @@ use base::error::{Error, Result};
 use base::place::Offset;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use storage::cleaner::cleaning::Buffers;
-use storage::cleaner::{Cleaning, Interrupted, OffsetMap, Pace};
+use storage::cleaner::cleaning::{Buffers, Inputs};
+use storage::cleaner::plan::Plan;
+use storage::cleaner::{Cleanable, Cleaning, Interrupted, OffsetMap, Pace};
 use storage::{Extent, LoadArgs, Log, LogConfig, LogContext, ProducerStateConfig, RecoveryProgress, TopicPartition};
 
 /// Bytes of a slot of the map: the request counts slots, since Apache Kafka's have another size.
@@ -66,7 +67,7 @@ fn run(request: &Request) -> Result<Value, String> {
     log.producers_mut().remove_expired(now_ms);
     log.advance_log_start_offset(Offset(request.deletes_to), end)
         .map_err(|error| error.to_string())?;
-    let mut answer = json!({"log_end": end.get(), "last_stable": log.last_stable_offset(end).get()});
+    let mut answer = json!({"log_end": end.get(), "last_stable": log.contents().last_stable_offset(end).get()});
     if request.deletes {
         answer["deleted"] = json!(delete(&mut log, now_ms).map_err(|error| error.to_string())?);
     }
@@ -120,7 +121,7 @@ fn delete(log: &mut Log, now_ms: i64) -> Result<usize> {
 fn clean(log: &mut Log, request: &Request, answer: &mut Value) -> Result<(), String> {
     let failed = |error: Interrupted| format!("{error:?}");
     let (now_ms, end) = (request.now_ms, log.log_end_offset());
-    let cleanable = log.cleanable(now_ms, end).map_err(|error| error.to_string())?;
+    let cleanable = Cleanable::of(log, now_ms, end).map_err(|error| error.to_string())?;
     let is_due = cleanable.is_due(log.config().min_cleanable_dirty_ratio);
     answer["first_dirty"] = json!(cleanable.first_dirty.get());
     answer["first_uncleanable"] = json!(cleanable.first_uncleanable.get());
@@ -133,22 +134,20 @@ fn clean(log: &mut Log, request: &Request, answer: &mut Value) -> Result<(), Str
     }
     let mut map = OffsetMap::new(request.map_slots * SLOT_BYTES, request.load_factor);
     let mut buffers = Buffers::new(request.io_bytes);
-    let plan = log
-        .plan_cleaning(cleanable, now_ms)
-        .map_err(|error: Error| error.to_string())?;
+    let plan = Plan::of(log, cleanable, now_ms).map_err(|error: Error| error.to_string())?;
     let mut cleaning = Cleaning::new(plan);
     cleaning.index_keys(&mut map, &mut buffers, &AtOnce).map_err(failed)?;
     while let Some(group) = cleaning.next_group() {
-        let inputs = log.inputs_of(group, cleaning.truncations()).map_err(failed)?;
+        let inputs = Inputs::of(log, group, cleaning.truncations()).map_err(failed)?;
         let cleaned = cleaning
             .clean_next(&inputs, &map, &mut buffers, &AtOnce)
             .map_err(failed)?;
         let Some(cleaned) = cleaned else { break };
-        let swapped = log.swap_in(cleaned, now_ms).map_err(failed)?;
+        let swapped = cleaned.swap_into(log, now_ms).map_err(failed)?;
         let deletion = swapped.sync().map_err(|error| error.to_string())?;
         deletion.run().map_err(|error| error.to_string())?;
     }
-    log.note_cleaned(cleaning.end(), cleaning.truncations());
+    cleaning.note_cleaned(log);
     answer["end"] = json!(cleaning.end().get());
     answer["kept_records"] = json!(cleaning.stats().kept_records);
     Ok(())

@@ -488,7 +488,7 @@ OF_RUST: Final = (
     Mutant(
         "retention-above-the-high-watermark",
         "rust/storage/retention.rs",
-        "is_empty_active || end > high_watermark || !is_old(segment, next)?",
+        "is_empty_active || end > self.high_watermark || !is_old(segment, next)?",
         "is_empty_active || !is_old(segment, next)?",
         ("storage::retention::tests::nothing_that_reaches_above_the_high_watermark_goes",),
         "records are deleted before they are committed",
@@ -526,7 +526,7 @@ OF_RUST: Final = (
     Mutant(
         "gap-that-a-power-loss-leaves-in-a-compacted-log",
         "rust/storage/recovery.rs",
-        "has_holes || is_durable || !self.is_listed",
+        "has_holes || is_durable || !self.args.extent.is_listed",
         "true",
         ("storage::recovery::tests::a_segment_that_was_compacted_may_end_before_the_next_one",),
         "a replica lacks committed records in the midst of its log and may lead",
@@ -553,17 +553,17 @@ OF_RUST: Final = (
     Mutant(
         "gaps-of-a-copied-compacted-log",
         "rust/storage/recovery.rs",
-        "has_holes || is_durable || !self.is_listed",
+        "has_holes || is_durable || !self.args.extent.is_listed",
         "has_holes || is_durable",
         ("storage::recovery::tests::a_compacted_log_that_was_copied_here_keeps_what_stands_behind_its_gaps",),
         "a compacted log whose directory was copied without the checkpoints loses what stands behind its first gap",
     ),
     Mutant(
         "roll-of-an-unlisted-compacted-log-without-flush",
-        "rust/storage/roll.rs",
-        "self.config.is_compacted && !self.is_listed",
+        "rust/storage/log.rs",
+        "self.config().is_compacted && !self.is_listed",
         "false",
-        ("storage::roll::tests::a_compacted_log_without_a_recovery_point_is_durable_up_to_its_last_segment",),
+        ("storage::roll_tests::a_compacted_log_without_a_recovery_point_is_durable_up_to_its_last_segment",),
         "a power loss leaves a gap in a new compacted log that passes for compaction",
     ),
     Mutant(

@@ -315,9 +315,9 @@ impl Cleaner {
         let (name, config, known) = (
             log.topic_partition().clone(),
             Arc::clone(log.config()),
-            log.first_dirty_offset(),
+            log.contents().offsets().first_dirty(),
         );
-        let cleanable = match log.cleanable(now_ms, high_watermark) {
+        let cleanable = match Cleanable::of(&log, now_ms, high_watermark) {
             Ok(cleanable) => cleanable,
             Err(error) => {
                 drop(log);
@@ -326,7 +326,7 @@ impl Cleaner {
             }
         };
         if let (Some(reset), Some(known)) = (cleanable.reset, known) {
-            log.reset_first_dirty(cleanable.first_dirty);
+            log.set_first_dirty_offset(Some(cleanable.first_dirty));
             // Retention moves the log start past the first dirty offset all the time.
             if reset == Reset::AboveEnd || !config.is_deleted {
                 self.log_reset(&name, known, cleanable.first_dirty, reset);

@@ -77,7 +77,7 @@ impl Logs {
         for (path, partitions) in self.node().registry().online_by_log_dir() {
             let rows = partitions.iter().filter_map(|partition| {
                 let log = partition.log();
-                Some((log.topic_partition().clone(), ClosedLog::of(&log).ok()?))
+                Some((log.topic_partition().clone(), ClosedLog::of(log.contents()).ok()?))
             });
             closed.entry(path).or_default().extend(rows);
         }

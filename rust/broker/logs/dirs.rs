@@ -346,7 +346,15 @@ impl LogDirs {
                 total_bytes: space.as_ref().map_or(-1, |s| (s.f_blocks * s.f_frsize) as i64),
                 usable_bytes: space.as_ref().map_or(-1, |s| (s.f_bavail * s.f_frsize) as i64),
                 replicas: of_dir
-                    .map(|(p, _)| (Arc::clone(p.topic()), p.index(), p.log().size_bytes(), 0, false))
+                    .map(|(p, _)| {
+                        (
+                            Arc::clone(p.topic()),
+                            p.index(),
+                            p.log().segments().size_bytes(),
+                            0,
+                            false,
+                        )
+                    })
                     .chain(
                         coming
                             .filter(|(_, future)| future.log_dir() == log_dir)
@@ -366,9 +374,9 @@ fn future_description(partition: &Partition, future: &FutureLog) -> (Arc<str>, i
     let has_taken_its_place = log.is_closed();
     let (size_bytes, lag) = if has_taken_its_place {
         drop(log);
-        (partition.log().size_bytes(), 0)
+        (partition.log().segments().size_bytes(), 0)
     } else {
-        (log.size_bytes(), end - log.log_end_offset())
+        (log.segments().size_bytes(), end - log.log_end_offset())
     };
     (Arc::clone(partition.topic()), partition.index(), size_bytes, lag, true)
 }
@@ -400,7 +408,7 @@ fn checkpointed(log: &Log, high_watermark: Offset, checkpoint: Checkpoint) -> Op
         Checkpoint::RecoveryPoint => Some(log.recovery_point()),
         Checkpoint::Replication => Some(high_watermark),
         // As in Kafka: only when the log does not start at its first segment's base offset.
-        Checkpoint::LogStart => log.segments().next().filter(|(base, ..)| start > *base).map(|_| start),
-        Checkpoint::Cleaner => log.first_dirty_offset(),
+        Checkpoint::LogStart => (start > log.segments().first().base_offset()).then_some(start),
+        Checkpoint::Cleaner => log.contents().offsets().first_dirty(),
     }
 }

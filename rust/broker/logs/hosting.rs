@@ -347,7 +347,7 @@ impl Logs {
             self.cleaner().abort(partition.name());
             let mut log = partition.log();
             let delay = Duration::from_millis(u64::try_from(log.config().file_delete_delay_ms).unwrap_or(0));
-            let renamed = log.rename_away(kind);
+            let renamed = log.rename_away(kind, Uuid::random());
             if renamed.is_ok() {
                 self.dirs()
                     .stale_rows()

@@ -120,7 +120,7 @@ fn a_partition_that_kafka_wrote_opens_after_a_clean_stop_and_after_a_crash() {
         let log = partition.log();
         let ends = (log.log_start_offset(), log.log_end_offset());
         assert_eq!(ends, (Offset(0), Offset(12)), "clean: {is_clean}");
-        assert_eq!(log.last_stable_offset(Offset(12)), Offset(10));
+        assert_eq!(log.contents().last_stable_offset(Offset(12)), Offset(10));
         let mut producers: Vec<_> = log
             .producers()
             .active_producers()

@@ -69,8 +69,8 @@ fn offsets(fixture: &Fixture) -> Vec<i64> {
 
 fn batches(log: &Log) -> Vec<u8> {
     let mut all = Vec::new();
-    for (_, path, _) in log.segments() {
-        all.append(&mut fs::read(path).unwrap());
+    for segment in log.segments().all() {
+        all.append(&mut fs::read(&segment.log().path).unwrap());
     }
     all
 }

@@ -15,7 +15,7 @@ use ::io::user_id;
 use base::error::{Error, ErrorCode, Result};
 use base::place::Offset;
 use record::Rejection;
-use storage::adopt::Loaded;
+use storage::adopt::{LoadSearch, Loaded};
 use storage::staged::{Expected, StagedSegment};
 use storage::{AppendError, Appended};
 
@@ -53,11 +53,11 @@ impl<'p> AdoptionTurn<'p> {
     /// there is nothing to look for. Reads all headers of the log when the log does not know the producer.
     pub fn loaded(&self, producer_id: i64, is_new: bool) -> Result<(Loaded, Offset)> {
         let log = self.partition.log();
-        let known = log.loaded(producer_id);
+        let known = Loaded::of(log.producers(), producer_id);
         if known.is_none() && is_new {
             return Ok((Loaded::NOTHING, Offset::NONE));
         }
-        let search = log.search_load(producer_id);
+        let search = LoadSearch::of(log.segments(), producer_id);
         drop(log);
         let found = search.run()?;
         let (loaded, first_offset) = found.unwrap_or((Loaded::NOTHING, Offset::NONE));

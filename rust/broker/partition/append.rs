@@ -245,7 +245,7 @@ impl Partition {
         let Some(validated) = judge(&log, lease, batch)? else {
             return Ok(None);
         };
-        let segments = log.segment_count();
+        let segments = log.segments().count();
         let options = AppendOptions {
             guard: how.guard,
             transaction_version: how.transaction_version,
@@ -263,7 +263,7 @@ impl Partition {
             self.meter().add(Count::MessagesIn, u64::try_from(records).unwrap_or(0));
             self.meter().add(Count::BytesIn, batch.len() as u64);
         }
-        let has_rolled = log.segment_count() != segments;
+        let has_rolled = log.segments().count() != segments;
         let term = self.leadership().term();
         self.publish_appended(log, lease, now_ms);
         let next = appended.last_offset + 1;

@@ -46,7 +46,11 @@ impl Partition {
     pub fn figures(&self) -> (PartitionFigures, Option<IsrSize>) {
         let (size, segments, min_insync_replicas) = {
             let log = self.log();
-            (log.size_bytes(), log.segment_count(), log.config().min_insync_replicas)
+            (
+                log.segments().size_bytes(),
+                log.segments().count(),
+                log.config().min_insync_replicas,
+            )
         };
         let offsets = self.offsets();
         let row = PartitionFigures {

@@ -118,7 +118,7 @@ impl Following<'_> {
         if records.is_empty() {
             return Ok(WantsFlush::No);
         }
-        let segments = self.log.segment_count();
+        let segments = self.log.segments().count();
         self.log.append_as_follower(records)?;
         self.partition
             .meter()
@@ -126,7 +126,7 @@ impl Following<'_> {
         self.partition.flushing().note_unflushed(now_ms);
         Ok(if self.log.is_flush_due() {
             WantsFlush::BeforeNextFetch
-        } else if self.log.segment_count() > segments {
+        } else if self.log.segments().count() > segments {
             WantsFlush::Soon
         } else {
             WantsFlush::No
@@ -135,7 +135,7 @@ impl Following<'_> {
 
     /// Cuts the log where it diverges from the leader's, see [`Log::truncate_to_epoch`].
     pub fn truncate_to_leader(self, end_of_epoch: (LeaderEpoch, Offset)) -> Result<Cut> {
-        self.cut(|log| log.truncate_to_epoch(end_of_epoch).map(drop))
+        self.cut(|log| log.truncate_to_epoch(end_of_epoch.0, end_of_epoch.1).map(drop))
     }
 
     /// Cuts the log at the leader's log end, which is before this log's end: the leader was elected without these

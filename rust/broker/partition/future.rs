@@ -8,8 +8,8 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 
 use base::error::Result;
-use storage::Log;
 use storage::topic_partition::DirKind;
+use storage::{Log, Uuid};
 
 /// The copy of a partition's log in another log directory, which will take the log's place.
 pub struct FutureLog {
@@ -62,7 +62,7 @@ impl FutureLog {
         if log.is_closed() {
             return Ok(None);
         }
-        log.rename_away(DirKind::Deleted)
+        log.rename_away(DirKind::Deleted, Uuid::random())
     }
 }
 

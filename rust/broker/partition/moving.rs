@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::{FutureLog, Partition};
 use base::error::{Error, ErrorCode, Result};
-use storage::future::NameSync;
+use storage::future::{self, NameSync};
 use storage::topic_partition::DirKind;
 use storage::{AppendError, Log, LogContext, ReadPlan, Uuid};
 
@@ -67,7 +67,7 @@ impl Move {
                 return Ok(None);
             }
             let topic_id = Some(Uuid(partition.topic_id())).filter(|id| *id != Uuid::ZERO);
-            let log = Log::create_future(context, log_dir, partition.name().clone(), topic_id, config)?;
+            let log = future::create(context, log_dir, partition.name().clone(), topic_id, config)?;
             let future = Arc::new(FutureLog::new(log_dir.to_path_buf(), log));
             *slot = Some(Arc::clone(&future));
             future
@@ -118,7 +118,7 @@ impl Move {
             if copy.is_closed() {
                 return Ok(MoveProgress::Over);
             }
-            let plan = copy.plan_copy(&current).map_err(|error| self.future_failed(error))?;
+            let plan = future::plan_copy(&mut copy, &current).map_err(|error| self.future_failed(error))?;
             (plan, current.truncations())
         };
         let Some(plan) = plan else {
@@ -210,10 +210,10 @@ impl Move {
         if !self.has_all(&current, &mut copy)? || copy.recovery_point() < current.recovery_point() {
             return Ok(Err(MoveProgress::Copied(0)));
         }
-        let Some(unique) = copy.unique() else {
+        let Some(unique) = future::unique_of(&copy) else {
             return Ok(Err(MoveProgress::Over));
         };
-        let replaced = current.rename_away_as(DirKind::Deleted, unique);
+        let replaced = current.rename_away(DirKind::Deleted, unique);
         let replaced = replaced.map_err(|error| self.source_failed(error))?;
         copy.set_config(Arc::clone(current.config()));
         std::mem::swap(&mut *current, &mut *copy); // the old log is closed, which ends every use of the future log
@@ -224,13 +224,13 @@ impl Move {
             current.begin_epoch(lease.leader_epoch);
         }
         self.partition.publish_offsets(&current);
-        Ok(Ok((copy.name_sync(), replaced)))
+        Ok(Ok((NameSync::of(&copy), replaced)))
     }
 
     /// Copies the records that are left, if they are few. Returns whether none are left then.
     fn has_all(&self, current: &Log, copy: &mut Log) -> Result<bool, MoveFailure> {
         for _ in 0..LAST_PIECES {
-            let plan = copy.plan_copy(current).map_err(|error| self.future_failed(error))?;
+            let plan = future::plan_copy(copy, current).map_err(|error| self.future_failed(error))?;
             let Some(plan) = plan else { return Ok(true) };
             let piece = read(plan).map_err(|error| self.source_failed(error))?;
             let appended = copy.append_as_follower(&piece);
@@ -247,7 +247,7 @@ impl Move {
                 return Ok(());
             }
             log.become_current()?;
-            log.name_sync()
+            NameSync::of(&log)
         };
         name.run()
     }
@@ -265,7 +265,7 @@ fn read(plan: ReadPlan) -> Result<Vec<u8>> {
 /// Appends a piece to the future log. True when that sealed a segment.
 fn append(future: &FutureLog, piece: &[u8]) -> Result<bool, AppendError> {
     let mut log = future.log();
-    let segments = log.segment_count();
+    let segments = log.segments().count();
     log.append_as_follower(piece)?;
-    Ok(log.segment_count() != segments)
+    Ok(log.segments().count() != segments)
 }

@@ -122,7 +122,7 @@ impl Offsets {
     pub(super) fn publish(&self, log: &Log, high_watermark: Offset) {
         self.log_end.store(log.log_end_offset().get(), Ordering::Release);
         self.high_watermark.store(high_watermark.get(), Ordering::Release);
-        let last_stable = log.last_stable_offset(high_watermark);
+        let last_stable = log.contents().last_stable_offset(high_watermark);
         self.last_stable.store(last_stable.get(), Ordering::Release);
         self.log_start.store(log.log_start_offset().get(), Ordering::Release);
         self.flushed.store(log.recovery_point().get(), Ordering::Release);

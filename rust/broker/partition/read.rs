@@ -5,11 +5,14 @@
 //! for more records, and never changes the log. An index file that is not in memory is read without the lock first; it
 //! is read under the lock only when it left the memory again and again.
 
+use std::sync::Arc;
+
 use super::{Isolation, Offsets, Partition, ServedBy};
 use base::error::{Error, ErrorCode, Result};
 use base::place::{LeaderEpoch, Offset};
 use protocol::list_offsets::timestamp;
-use storage::{AbortedTxn, FileSlice, Log, Wait};
+use storage::aborted::AbortedPlan;
+use storage::{AbortedTxn, FileSlice, Log, ReadPlan, Wait};
 
 /// A request to read one partition.
 #[derive(Debug, Clone, Copy)]
@@ -112,7 +115,7 @@ impl Partition {
                 return Ok(None); // past the high watermark but not past the log: wait for it
             }
             let plan = match wait {
-                Wait::No => log.plan_read_at_once(request.offset, bound, request.wait)?,
+                Wait::No => ReadPlan::at_once(log.contents(), request.offset, bound, request.wait)?,
                 Wait::Yes => log.plan_read(request.offset, bound)?,
             };
             Ok(Some((plan, log.truncations())))
@@ -124,7 +127,7 @@ impl Partition {
         let slice = slice.map_err(|error| self.unless_cut(error, truncations))?;
         if request.isolation == Isolation::ReadCommitted {
             let plan = self.plan(request.wait, |log, wait| {
-                log.plan_aborted(request.offset, bound, &slice, (wait, request.wait))
+                AbortedPlan::of(log.contents(), request.offset, bound, &slice, wait, request.wait)
             })?;
             result.aborted = Some(plan.resolve()?);
         }
@@ -148,7 +151,7 @@ impl Partition {
         for _ in 0..WARMED {
             let (planned, fs) = {
                 let log = self.log();
-                (make(&log, Wait::No), log.file_system())
+                (make(&log, Wait::No), Arc::clone(log.contents().dir().fs()))
             };
             match planned {
                 // An error shows again when it is read under the lock.

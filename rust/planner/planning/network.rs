@@ -40,12 +40,12 @@ impl OverNetwork<'_> {
                 Bound::Offset(offset) => offset,
                 Bound::Timestamp(_) => times.get(partition).copied().unwrap_or(limits.end),
             };
-            let resolved = (resolve(from, &begins), resolve(to, &ends));
+            let resolved = resolve(from, &begins)..resolve(to, &ends);
             let allowed = AllowedLoss {
                 of_requested: !self.fail_on_data_loss,
                 of_due: true, // a leader has all that is due
             };
-            let range = closed_range(&topic_partition, (from, to), resolved, limits, allowed)?;
+            let range = closed_range(&topic_partition, from, to, resolved, limits, allowed)?;
             planned.push(planned_partition(topic_partition, range, limits, live));
         }
         Ok(planned)

@@ -8,8 +8,9 @@ use std::io::Read;
 use flate2::bufread::GzDecoder;
 use zstd::zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer};
 
-use super::{Codec, Stop, gzip, lz4, snappy};
+use super::{Stop, gzip, lz4, snappy};
 use crate::BatchError;
+use crate::codec::Codec;
 
 /// The largest window of a zstd frame: level 20 of 22 writes 32 MB.
 const ZSTD_WINDOW_LOG_MAX: u32 = 25;

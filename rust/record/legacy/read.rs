@@ -26,7 +26,7 @@ pub fn to_records(bytes: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<Batch
     let codec = message.codec(0)?;
     out.clear();
     if codec == Codec::None {
-        write_record((0, 0), message.key, message.value, std::iter::empty(), out);
+        write_record(0, 0, message.key, message.value, std::iter::empty(), out);
         return Ok(header);
     }
     let mut inflated = Vec::new();
@@ -40,7 +40,8 @@ pub fn to_records(bytes: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<Batch
         let offset_delta = delta(first.offset, inner.offset, index)?;
         let timestamp_delta = inner.timestamp.wrapping_sub(first.timestamp);
         write_record(
-            (timestamp_delta, offset_delta),
+            timestamp_delta,
+            offset_delta,
             inner.key,
             inner.value,
             std::iter::empty(),

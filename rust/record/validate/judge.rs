@@ -123,7 +123,7 @@ impl<'a> Judge<'a> {
             found.has_plain_offsets &= record.offset_delta == index;
             if self.rules.compacted && record.key.is_none() || self.is_bad_timestamp(timestamp, log_append_time) {
                 let lacks_key = self.rules.compacted && record.key.is_none();
-                self.blame((lacks_key, record.offset_delta), index, timestamp, &mut faults);
+                self.blame(lacks_key, record.offset_delta, index, timestamp, &mut faults);
             }
         }
         if !rest.is_empty() {
@@ -172,7 +172,7 @@ impl<'a> Judge<'a> {
 
     /// Adds the errors of a record: the missing key first, then the timestamp, as Kafka does.
     #[cold]
-    fn blame(&self, (lacks_key, offset_delta): (bool, i32), index: i32, timestamp: i64, faults: &mut Faults) {
+    fn blame(&self, lacks_key: bool, offset_delta: i32, index: i32, timestamp: i64, faults: &mut Faults) {
         faults.count += 1;
         if faults.errors.len() >= MAX_RECORD_ERRORS {
             faults.has_bad_timestamp |= !lacks_key;
@@ -389,7 +389,7 @@ impl<'a> Walk<'a> {
         self.found.has_plain_offsets &= offset_delta == index;
         let lacks_key = judge.rules.compacted && !has_key;
         if lacks_key || judge.is_bad_timestamp(timestamp, self.log_append_time) {
-            judge.blame((lacks_key, offset_delta), index, timestamp, &mut self.faults);
+            judge.blame(lacks_key, offset_delta, index, timestamp, &mut self.faults);
         }
     }
 

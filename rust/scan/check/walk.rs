@@ -55,7 +55,7 @@ impl<'a> Walk<'a> {
     /// Over `file` from the start to `end`.
     pub fn new(file: &'a dyn File, path: &'a Path, end: Position, buffer: &'a mut Vec<u8>) -> Self {
         Self {
-            batches: BatchWalk::new(file, (Position::START, end), Piece::of_batches(BUFFER_BYTES), buffer),
+            batches: BatchWalk::new(file, Position::START..end, Piece::of_batches(BUFFER_BYTES), buffer),
             path,
             end,
         }

@@ -43,7 +43,7 @@ impl SplitReader {
             self.read_to = end;
         }
         if from < to {
-            self.note_lost((from, to));
+            self.note_lost(from..to);
         }
         Ok(step)
     }

@@ -62,7 +62,7 @@ impl SplitReader {
             RemotePiece::Lost { from, to, reason } => {
                 // a batch that begins below `to` comes whole
                 (elsewhere.slice.base_offset, elsewhere.has_begun) = (to, false);
-                self.report_lost((from, to), &reason)?;
+                self.report_lost(from..to, &reason)?;
                 Ok(Step::Elsewhere(to))
             }
             RemotePiece::Batches {
@@ -76,7 +76,7 @@ impl SplitReader {
                 elsewhere.slice.path = broker.into();
                 elsewhere.slice.next_base_offset = before;
                 let memory = Arc::clone(&elsewhere.memory);
-                self.workspace.walk.restart(memory, (start, end));
+                self.workspace.walk.restart(memory, start..end);
                 Ok(Step::Batch(expected))
             }
         }

@@ -4,6 +4,7 @@
 //! segments of its own. The records of the wanted offsets that are still there are in the segments that are listed now.
 //! What no segment has now is lost, or asked of brokers. Never writes, and never looks at a slice that is kept open.
 
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -30,13 +31,13 @@ impl SplitReader {
             topic: Arc::clone(&self.split.topic),
             partition: self.split.partition,
         };
-        let now = slices_now(self.options.file_system.as_ref(), &partition, &self.open, (from, to))?;
+        let now = slices_now(self.options.file_system.as_ref(), &partition, &self.open, from..to)?;
         let first = now.first().map_or(to, |slice| slice.base_offset);
         if first > from && self.can_go_elsewhere() {
             return Ok(Step::Elsewhere(from));
         }
         if first > from {
-            self.report_lost((from, first), &format!("{} was deleted", self.open.path.display()))?;
+            self.report_lost(from..first, &format!("{} was deleted", self.open.path.display()))?;
             self.read_to = first;
         }
         now.into_iter().rev().for_each(|slice| self.left.push_front(slice));
@@ -66,14 +67,15 @@ pub(super) fn open(slice: &Slice, file_system: &dyn FileSystem) -> Result<Option
     Ok(None)
 }
 
-/// Slices of open files, in order, with the offsets `[from, to)` of a planned slice, as far as segments of its
+/// Slices of open files, in order, with the wanted offsets of a planned slice, as far as segments of its
 /// directory have them; none when it is gone.
 fn slices_now(
     fs: &dyn FileSystem,
     partition: &TopicPartition,
     planned: &Slice,
-    (from, to): (Offset, Offset),
+    wanted: Range<Offset>,
 ) -> Result<Vec<Slice>> {
+    let (from, to) = (wanted.start, wanted.end);
     let Some(dir) = planned.path.parent().filter(|dir| fs.exists(dir)) else {
         return Ok(Vec::new());
     };

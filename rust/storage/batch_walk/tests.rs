@@ -55,7 +55,7 @@ fn naive(bytes: &[u8], end: usize) -> Vec<(Position, Step)> {
 }
 
 fn walked<R: Room>(file: &Arc<dyn File>, end: usize, piece: Piece, room: R, holds: &[bool]) -> Vec<(Position, Step)> {
-    let mut walk = BatchWalk::new(Arc::clone(file), (Position::START, Position(end as u64)), piece, room);
+    let mut walk = BatchWalk::new(Arc::clone(file), Position::START..Position(end as u64), piece, room);
     let mut steps = Vec::new();
     loop {
         let step = walk.step().unwrap();
@@ -108,8 +108,8 @@ fn window(len: usize) -> (tempfile::TempDir, Arc<dyn File>, Vec<u8>) {
     (dir, file, bytes)
 }
 
-fn walk_over(file: &Arc<dyn File>, range: (u64, u64)) -> BatchWalk<Arc<dyn File>, Vec<u8>> {
-    let range = (Position(range.0), Position(range.1));
+fn walk_over(file: &Arc<dyn File>, range: Range<u64>) -> BatchWalk<Arc<dyn File>, Vec<u8>> {
+    let range = Position(range.start)..Position(range.end);
     BatchWalk::new(Arc::clone(file), range, Piece::of_batches(PIECE), Vec::new())
 }
 
@@ -117,7 +117,7 @@ fn walk_over(file: &Arc<dyn File>, range: (u64, u64)) -> BatchWalk<Arc<dyn File>
 fn pieces_of_any_size_are_held_whole_and_the_room_grows_for_the_largest_only() {
     let len = 40 * PIECE + 17;
     let (_dir, file, bytes) = window(len);
-    let mut walk = walk_over(&file, (5, len as u64));
+    let mut walk = walk_over(&file, 5..len as u64);
     let mut at = 5;
     for size in [1, 100, PIECE - 7, 3, PIECE + 9, 61].into_iter().cycle() {
         let size = size.min(len - at);
@@ -137,7 +137,7 @@ fn pieces_of_any_size_are_held_whole_and_the_room_grows_for_the_largest_only() {
 #[test]
 fn a_file_that_ends_early_gives_what_it_has_and_says_where_it_ends() {
     let (_dir, file, bytes) = window(100);
-    let mut walk = walk_over(&file, (0, 200));
+    let mut walk = walk_over(&file, 0..200);
     let error = walk.hold(101).unwrap_err();
     assert!(matches!(&error, ReadError::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof));
     walk.hold(60).unwrap();
@@ -151,9 +151,9 @@ fn a_file_that_ends_early_gives_what_it_has_and_says_where_it_ends() {
 fn a_walk_that_goes_to_another_file_gives_that_files_bytes() {
     let files = [batch(7, 9, 2), batch(8, 9, 2)].map(|bytes| on_disk(&bytes));
     let end = (BATCH_HEADER + 9) as u64;
-    let mut walk = walk_over(&files[0].1, (0, end));
+    let mut walk = walk_over(&files[0].1, 0..end);
     for (number, base_offset) in [(0, 7), (1, 8), (0, 7)] {
-        walk.restart(Arc::clone(&files[number].1), (Position::START, Position(end)));
+        walk.restart(Arc::clone(&files[number].1), Position::START..Position(end));
         let Step::Batch(header) = walk.step().unwrap() else {
             panic!("there is a batch in file {number}");
         };
@@ -166,9 +166,9 @@ fn a_walk_behind_its_end_stops_there_and_a_header_is_peeked_only_before_it() {
     let bytes = [batch(0, 9, 2), batch(1, 9, 2)].concat();
     let (_dir, file) = on_disk(&bytes);
     let second = (bytes.len() / 2) as u64;
-    let mut walk = walk_over(&file, (second + 5, second));
+    let mut walk = walk_over(&file, second + 5..second);
     assert_eq!(walk.step().unwrap(), Step::Short(None));
-    let walk = walk_over(&file, (0, bytes.len() as u64));
+    let walk = walk_over(&file, 0..bytes.len() as u64);
     let offset = |header: Option<BatchHeader>| header.map(|header| header.base_offset);
     assert_eq!(offset(walk.peek_header(Position(second)).unwrap()), Some(Offset(1)));
     assert_eq!(offset(walk.peek_header(Position(second + 1)).unwrap()), None);
@@ -177,7 +177,7 @@ fn a_walk_behind_its_end_stops_there_and_a_header_is_peeked_only_before_it() {
         None,
         "no header fits there"
     );
-    let walk = walk_over(&file, (0, second + 5));
+    let walk = walk_over(&file, 0..second + 5);
     assert_eq!(
         offset(walk.peek_header(Position(second)).unwrap()),
         None,
@@ -200,7 +200,7 @@ fn zeros_up_to_the_end_are_distinguished_from_other_bytes() {
         let mut bytes = vec![0; zeros];
         bytes.push(last);
         let (_dir, file) = on_disk(&bytes);
-        let walk = walk_over(&file, (0, bytes.len() as u64));
+        let walk = walk_over(&file, 0..bytes.len() as u64);
         assert_eq!(walk.is_rest_zero().unwrap(), last == 0, "{zeros} and {last}");
     }
 }

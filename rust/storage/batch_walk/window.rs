@@ -115,7 +115,8 @@ impl<R: Room> Window<R> {
         &mut self,
         file: &dyn File,
         position: Position,
-        (needed, wanted): (usize, usize),
+        needed: usize,
+        wanted: usize,
         wait: Wait,
     ) -> Result<(), ReadError> {
         let kept = self.len_from(position);

@@ -10,7 +10,9 @@
 //! header of dirty segments when the topic has a `max.compaction.lag.ms`.
 
 use crate::log::Log;
+use crate::offsets::Offsets;
 use crate::segment::Segment;
+use crate::segments::Segments;
 use base::error::Result;
 use base::place::Offset;
 
@@ -41,6 +43,26 @@ pub enum Reset {
 }
 
 impl Cleanable {
+    /// The dirty part of a log; see the module.
+    pub fn of(log: &Log, now_ms: i64, high_watermark: Offset) -> Result<Self> {
+        let segments = log.segments();
+        let (first_dirty, reset) = first_dirty(log.contents().offsets());
+        let first_uncleanable = first_uncleanable(log, first_dirty, now_ms, high_watermark)?;
+        let bytes = |from: Offset, to: Offset| -> u64 {
+            let within = segments.all().filter(|it| (from..to).contains(&it.base_offset()));
+            within.map(Segment::size).sum()
+        };
+        let dirty_from = segments.holding(first_dirty).base_offset().min(first_uncleanable);
+        Ok(Self {
+            first_dirty,
+            first_uncleanable,
+            clean_bytes: bytes(Offset(0), first_dirty),
+            cleanable_bytes: bytes(dirty_from, first_uncleanable),
+            delay_ms: compaction_delay_ms(log, first_dirty, now_ms)?,
+            reset,
+        })
+    }
+
     /// The share of dirty bytes, 0 to 1: Kafka's cleanable ratio.
     pub fn ratio(&self) -> f64 {
         let total = self.clean_bytes + self.cleanable_bytes;
@@ -56,69 +78,49 @@ impl Cleanable {
     }
 }
 
-impl Log {
-    /// The dirty part; see the module.
-    pub fn cleanable(&self, now_ms: i64, high_watermark: Offset) -> Result<Cleanable> {
-        let (first_dirty, reset) = self.first_dirty();
-        let first_uncleanable = self.first_uncleanable(first_dirty, now_ms, high_watermark)?;
-        let bytes = |from: Offset, to: Offset| -> u64 {
-            let within = self.segments.all().filter(|it| (from..to).contains(&it.base_offset()));
-            within.map(Segment::size).sum()
-        };
-        let dirty_from = self.segments.holding(first_dirty).base_offset().min(first_uncleanable);
-        Ok(Cleanable {
-            first_dirty,
-            first_uncleanable,
-            clean_bytes: bytes(Offset(0), first_dirty),
-            cleanable_bytes: bytes(dirty_from, first_uncleanable),
-            delay_ms: self.compaction_delay_ms(first_dirty, now_ms)?,
-            reset,
-        })
+/// The first dirty offset, and why it is not the checkpoint's.
+fn first_dirty(offsets: &Offsets) -> (Offset, Option<Reset>) {
+    let start = offsets.start();
+    match offsets.first_dirty() {
+        None => (start, None),
+        Some(offset) if offset < start => (start, Some(Reset::BelowStart)),
+        Some(offset) if offset > offsets.end() => (start, Some(Reset::AboveEnd)),
+        Some(offset) => (offset, None),
     }
+}
 
-    /// The first dirty offset, and why it is not the checkpoint's.
-    fn first_dirty(&self) -> (Offset, Option<Reset>) {
-        let start = self.offsets.start();
-        match self.offsets.first_dirty() {
-            None => (start, None),
-            Some(offset) if offset < start => (start, Some(Reset::BelowStart)),
-            Some(offset) if offset > self.offsets.end() => (start, Some(Reset::AboveEnd)),
-            Some(offset) => (offset, None),
-        }
-    }
-
-    fn first_uncleanable(&self, first_dirty: Offset, now_ms: i64, high_watermark: Offset) -> Result<Offset> {
-        let mut limit = self
-            .last_stable_offset(high_watermark)
-            .min(self.segments.active().base_offset());
-        let lag_ms = self.config.min_compaction_lag_ms;
-        if lag_ms > 0 {
-            for segment in self.sealed_from_offset(first_dirty) {
-                if segment.largest_timestamp(&*self.context.fs)? > now_ms.saturating_sub(lag_ms) {
-                    limit = limit.min(segment.base_offset());
-                    break;
-                }
+fn first_uncleanable(log: &Log, first_dirty: Offset, now_ms: i64, high_watermark: Offset) -> Result<Offset> {
+    let (contents, segments) = (log.contents(), log.segments());
+    let mut limit = contents
+        .last_stable_offset(high_watermark)
+        .min(segments.active().base_offset());
+    let lag_ms = log.config().min_compaction_lag_ms;
+    if lag_ms > 0 {
+        for segment in sealed_from_offset(segments, first_dirty) {
+            if segment.largest_timestamp(contents.fs())? > now_ms.saturating_sub(lag_ms) {
+                limit = limit.min(segment.base_offset());
+                break;
             }
         }
-        Ok(self.segments.holding(limit.max(first_dirty)).base_offset())
     }
+    Ok(segments.holding(limit.max(first_dirty)).base_offset())
+}
 
-    fn compaction_delay_ms(&self, first_dirty: Offset, now_ms: i64) -> Result<i64> {
-        let lag_ms = self.config.max_compaction_lag_ms;
-        if lag_ms == i64::MAX {
-            return Ok(0);
-        }
-        let mut oldest = i64::MAX;
-        for segment in self.sealed_from_offset(first_dirty) {
-            if let Some(first) = segment.first_batch_timestamp()?.filter(|timestamp| *timestamp > 0) {
-                oldest = oldest.min(first);
-            }
-        }
-        Ok(now_ms.saturating_sub(lag_ms).saturating_sub(oldest).max(0))
+fn compaction_delay_ms(log: &Log, first_dirty: Offset, now_ms: i64) -> Result<i64> {
+    let lag_ms = log.config().max_compaction_lag_ms;
+    if lag_ms == i64::MAX {
+        return Ok(0);
     }
+    let mut oldest = i64::MAX;
+    for segment in sealed_from_offset(log.segments(), first_dirty) {
+        if let Some(first) = segment.first_batch_timestamp()?.filter(|timestamp| *timestamp > 0) {
+            oldest = oldest.min(first);
+        }
+    }
+    Ok(now_ms.saturating_sub(lag_ms).saturating_sub(oldest).max(0))
+}
 
-    /// The sealed segments from the one that holds `offset` on.
-    fn sealed_from_offset(&self, offset: Offset) -> &[Segment] {
-        self.segments.sealed_from(self.segments.place_of(offset))
-    }
+/// The sealed segments from the one that holds `offset` on.
+fn sealed_from_offset(segments: &Segments, offset: Offset) -> &[Segment] {
+    segments.sealed_from(segments.place_of(offset))
 }

@@ -1,9 +1,8 @@
 //! One cleaning of one log, step by step.
 //!
 //! [`Cleaning::index_keys`] reads the dirty part, then [`Cleaning::clean_next`] writes the segment that replaces the
-//! next group, until there is none. Between the steps the caller takes the log's lock: for the plan, for
-//! [`Log::inputs_of`](crate::Log::inputs_of) before each group, and for
-//! [`Log::swap_in`](crate::Log::swap_in) after it. When all groups are swapped, the log is clean up to
+//! next group, until there is none. Between the steps the caller takes the log's lock: for the plan, for [`Inputs::of`]
+//! before each group, and for [`Cleaned::swap_into`] after it. When all groups are swapped, the log is clean up to
 //! [`Cleaning::end`]. A cleaning that ends early leaves a log in which some groups are clean; the next cleaning begins
 //! at the same first dirty offset.
 //!
@@ -17,9 +16,12 @@ use super::output::Output;
 use super::plan::{Group, Plan, group};
 use super::retention::{Counts, Kept, LastRecords, Rules};
 use super::source::for_each_batch;
-use super::swap::Cleaned;
+use super::swap::{Cleaned, is_as_planned};
 use super::transactions::Transactions;
+use crate::format::CLEANED_SUFFIX;
 use crate::log::Log;
+use crate::segment::Segment;
+use crate::wait::Wait;
 use base::error::{Error, Result};
 use base::place::Offset;
 use index::AbortedTxn;
@@ -112,32 +114,20 @@ pub struct Inputs {
     last_records: LastRecords,
 }
 
-impl Log {
+impl Inputs {
     /// The inputs for the cleaning of a group. [`Interrupted::Stopped`] when the log has changed since the plan.
-    pub fn inputs_of(&self, group: &Group, truncations: u64) -> Result<Inputs, Interrupted> {
-        if !self.is_as_planned(group, truncations) {
+    pub fn of(log: &Log, group: &Group, truncations: u64) -> Result<Self, Interrupted> {
+        if !is_as_planned(log, group, truncations) {
             return Err(Interrupted::Stopped);
         }
         let (Some(first), Some(last)) = (group.first(), group.last()) else {
             return Err(Interrupted::Stopped);
         };
-        Ok(Inputs {
-            aborted: self.aborted_transactions(first.base_offset, last.next_base)?,
-            last_records: LastRecords::of(self.producers()),
+        let contents = log.contents();
+        Ok(Self {
+            aborted: contents.aborted_transactions(first.base_offset, last.next_base, Wait::Yes)?,
+            last_records: LastRecords::of(contents.producers()),
         })
-    }
-
-    /// Notes that the log is compacted below `end`, after the last group of a cleaning was swapped. Does nothing when
-    /// the log was truncated meanwhile. The caller writes the checkpoint.
-    pub fn note_cleaned(&mut self, end: Offset, truncations: u64) {
-        if self.truncations() == truncations {
-            self.offsets.cleaned_to(Some(end.min(self.log_end_offset())));
-        }
-    }
-
-    /// Makes `offset` the first dirty offset, since the checkpoint's is no offset of the log.
-    pub fn reset_first_dirty(&mut self, offset: Offset) {
-        self.offsets.cleaned_to(Some(offset));
     }
 }
 
@@ -209,6 +199,14 @@ impl Cleaning {
         last.map_or(self.end, |source| source.next_base.max(self.end))
     }
 
+    /// Notes that the log is compacted below [`end`](Self::end), after the last group was swapped. Does nothing when
+    /// the log was truncated meanwhile. The caller writes the checkpoint.
+    pub fn note_cleaned(&self, log: &mut Log) {
+        if log.truncations() == self.truncations() {
+            log.set_first_dirty_offset(Some(self.end));
+        }
+    }
+
     /// What was read and written so far.
     pub fn stats(&self) -> &CleaningStats {
         &self.stats
@@ -268,8 +266,8 @@ impl Cleaning {
         } = buffers;
         let modified_ms = last.modified_ms(&**fs)?;
         let (transactions, stats) = (&mut self.transactions, &mut self.stats);
-        let notes = (config.index_interval_bytes, *now_ms);
-        let mut output = Output::create(fs, dir, first.base_offset, notes, (write, *piece_bytes))?;
+        let new = Segment::create_aside(&**fs, dir, first.base_offset, CLEANED_SUFFIX, *now_ms)?;
+        let mut output = Output::of(fs, new, config.index_interval_bytes, write, *piece_bytes);
         let mut counts = Counts::default();
         for source in group {
             rules.keeps_old_tombstones = source.modified_ms(&**fs)? > self.old_horizon_ms;

@@ -3,15 +3,12 @@
 //! Durability: after [`Output::finish`] the file of batches and the index files are on disk; their names are made
 //! durable by the swap. A start unlinks `.cleaned` files ([`crate::swap_rules`]).
 
-use std::path::Path;
 use std::sync::Arc;
 
-use crate::format::CLEANED_SUFFIX;
 use crate::segment::Segment;
 use crate::state_file;
 use ::io::{FileSystem, OpenMode};
 use base::error::{Error, Result};
-use base::place::Offset;
 use index::AbortedTxn;
 use record::BatchHeader;
 
@@ -28,24 +25,25 @@ pub(super) struct Output<'b> {
 }
 
 impl<'b> Output<'b> {
-    /// Makes the file. `pending` is memory for batches that are not written yet, of about `piece_bytes`.
-    pub(super) fn create(
+    /// Writes to `segment`, which is empty. `pending` is memory for batches that are not written yet, of about
+    /// `piece_bytes`.
+    pub(super) fn of(
         fs: &Arc<dyn FileSystem>,
-        dir: &Path,
-        base_offset: Offset,
-        (index_interval_bytes, now_ms): (u32, i64),
-        (pending, piece_bytes): (&'b mut Vec<u8>, usize),
-    ) -> Result<Self> {
+        segment: Segment,
+        index_interval_bytes: u32,
+        pending: &'b mut Vec<u8>,
+        piece_bytes: usize,
+    ) -> Self {
         pending.clear();
-        Ok(Self {
-            segment: Segment::create_aside(&**fs, dir, base_offset, CLEANED_SUFFIX, now_ms)?,
+        Self {
+            segment,
             fs: Arc::clone(fs),
             index_interval_bytes,
             pending,
             headers: Vec::new(),
             piece_bytes,
             is_finished: false,
-        })
+        }
     }
 
     /// The end of the batches that are not written yet: a batch that is appended here is added with

@@ -11,6 +11,7 @@ use crate::config::LogConfig;
 use crate::format::{INDEX_ENTRY, TIME_INDEX_ENTRY};
 use crate::log::Log;
 use crate::segment::{Segment, SegmentFile};
+use crate::wait::Wait;
 use ::io::FileSystem;
 use base::error::{Error, Result};
 use base::place::{Offset, Position};
@@ -60,6 +61,32 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Plans the cleaning of what `cleanable` names.
+    pub fn of(log: &Log, cleanable: Cleanable, now_ms: i64) -> Result<Self> {
+        log.check_writable()?;
+        let (contents, segments) = (log.contents(), log.segments());
+        let ends = segments.all().skip(1).map(Segment::base_offset);
+        let all = segments.all().zip(ends).map(|(segment, next_base)| Source {
+            base_offset: segment.base_offset(),
+            next_base,
+            log: Arc::clone(segment.log()),
+            end: segment.end(),
+        });
+        let (first_dirty, first_uncleanable) = (cleanable.first_dirty, cleanable.first_uncleanable);
+        Ok(Self {
+            fs: Arc::clone(contents.dir().fs()),
+            dir: log.dir().to_path_buf(),
+            config: Arc::clone(log.config()),
+            cleanable,
+            sources: all
+                .take_while(|source| source.base_offset < first_uncleanable)
+                .collect(),
+            aborted: contents.aborted_transactions(first_dirty, first_uncleanable, Wait::Yes)?,
+            truncations: log.truncations(),
+            now_ms,
+        })
+    }
+
     /// The time before which a segment must have been changed last for its tombstones of magic 0 and 1 to go:
     /// `delete.retention.ms` before the last change of the newest clean segment. 0 when none is clean.
     pub(super) fn old_horizon_ms(&self) -> Result<i64> {
@@ -69,32 +96,6 @@ impl Plan {
         Ok(modified_ms.map_or(0, |modified_ms| {
             modified_ms.saturating_sub(self.config.delete_retention_ms)
         }))
-    }
-}
-
-impl Log {
-    /// Plans the cleaning of what `cleanable` names.
-    pub fn plan_cleaning(&self, cleanable: Cleanable, now_ms: i64) -> Result<Plan> {
-        self.check_writable()?;
-        let ends = self.segments.all().skip(1).map(Segment::base_offset);
-        let all = self.segments.all().zip(ends).map(|(segment, next_base)| Source {
-            base_offset: segment.base_offset(),
-            next_base,
-            log: Arc::clone(segment.log()),
-            end: segment.end(),
-        });
-        Ok(Plan {
-            fs: self.fs(),
-            dir: self.dir.clone(),
-            config: Arc::clone(&self.config),
-            cleanable,
-            sources: all
-                .take_while(|source| source.base_offset < cleanable.first_uncleanable)
-                .collect(),
-            aborted: self.aborted_transactions(cleanable.first_dirty, cleanable.first_uncleanable)?,
-            truncations: self.truncations(),
-            now_ms,
-        })
     }
 }
 

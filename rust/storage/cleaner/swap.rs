@@ -12,6 +12,7 @@
 //! Durability: the new files were synced before. [`Swapped::sync`] makes the names durable; a crash before it finds one
 //! of the states above.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ use super::output::discard;
 use super::plan::{Group, Source};
 use crate::format::{CLEANED_SUFFIX, SWAP_SUFFIX, with_suffix};
 use crate::log::Log;
-use crate::retention::{Deletion, rename_to_deleted};
+use crate::retention::Deletion;
 use crate::segment::Segment;
 use crate::state_file;
 use ::io::FileSystem;
@@ -44,6 +45,34 @@ impl Cleaned {
             segment: Some(segment),
             truncations,
         }
+    }
+
+    /// Swaps; see the module. [`Interrupted::Stopped`] when the log has changed since the cleaning began: it was
+    /// truncated, closed or moved, or retention has deleted one of the segments.
+    pub fn swap_into(mut self, log: &mut Log, now_ms: i64) -> Result<Swapped, Interrupted> {
+        if !is_as_planned(log, &self.group, self.truncations) {
+            return Err(Interrupted::Stopped);
+        }
+        let Some(mut segment) = self.segment.take() else {
+            return Err(Interrupted::Stopped);
+        };
+        let fs = Arc::clone(&self.fs);
+        let names = fs.hold_names();
+        if let Err(error) = segment.rename_suffix(&*fs, CLEANED_SUFFIX, SWAP_SUFFIX) {
+            undo(&*fs, &mut segment); // (a)
+            return Err(error.into());
+        }
+        let replaced = log.replace(bounds(&self.group), segment, SWAP_SUFFIX)?; // (b), (c)
+        // `is_as_planned` has checked what is refused.
+        let paths = replaced.ok_or(Interrupted::Stopped)?;
+        let delay_ms = log.config().file_delete_delay_ms;
+        let deletion = Deletion::new(Arc::clone(&fs), paths, self.group.len(), now_ms, delay_ms);
+        drop(names);
+        Ok(Swapped {
+            fs: Arc::clone(&self.fs),
+            dir: log.dir().to_path_buf(),
+            deletion,
+        })
     }
 }
 
@@ -72,80 +101,23 @@ impl Swapped {
     }
 }
 
-impl Log {
-    /// Swaps; see the module. [`Interrupted::Stopped`] when the log has changed since the cleaning began: it was
-    /// truncated, closed or moved, or retention has deleted one of the segments.
-    pub fn swap_in(&mut self, mut cleaned: Cleaned, now_ms: i64) -> Result<Swapped, Interrupted> {
-        if !self.is_as_planned(&cleaned.group, cleaned.truncations) {
-            return Err(Interrupted::Stopped);
-        }
-        let Some(mut segment) = cleaned.segment.take() else {
-            return Err(Interrupted::Stopped);
-        };
-        let fs = self.fs();
-        let names = fs.hold_names();
-        if let Err(error) = segment.rename_suffix(&*fs, CLEANED_SUFFIX, SWAP_SUFFIX) {
-            undo(&*fs, &mut segment); // (a)
-            return Err(error.into());
-        }
-        let renamed = self.rename_group(&*fs, &cleaned.group).and_then(|paths| {
-            segment.rename_suffix(&*fs, SWAP_SUFFIX, "")?; // (c)
-            Ok(paths)
-        });
-        drop(names);
-        let paths = renamed.inspect_err(|_| self.poison())?;
-        let (from, to) = bounds(&cleaned.group);
-        if self.segments.replace(from..to, vec![segment]).is_err() {
-            // `is_as_planned` has checked what `replace` refuses; the disk has the new segment.
-            self.poison();
-            return Err(Interrupted::Stopped);
-        }
-        let deletion = Deletion::new(fs, paths, cleaned.group.len(), now_ms, self.config.file_delete_delay_ms);
-        Ok(Swapped {
-            fs: self.fs(),
-            dir: self.dir.clone(),
-            deletion,
-        })
-    }
-
-    /// Whether the group's segments are still those of the log, and may be replaced.
-    pub(super) fn is_as_planned(&self, group: &Group, truncations: u64) -> bool {
-        let (from, _) = bounds(group);
-        let first = self.segments.place_of(from);
-        let is_same = |(segment, source): (&Segment, &Source)| {
-            segment.base_offset() == source.base_offset && Arc::ptr_eq(&segment.log().file, &source.log.file)
-        };
-        let sealed = self.segments.sealed_from(first);
-        self.check_writable().is_ok()
-            && self.standing.unfinished().is_none()
-            && self.truncations() == truncations
-            && sealed.len() >= group.len()
-            && sealed.iter().zip(group).all(is_same)
-    }
-
-    /// (b) Also renames the producer snapshots at the base offsets that are no segment's any more.
-    fn rename_group(&mut self, fs: &dyn FileSystem, group: &Group) -> Result<Vec<PathBuf>> {
-        let mut paths = Vec::new();
-        for (at, source) in group.iter().enumerate() {
-            source.log.file.retire();
-            for path in Segment::paths(&self.dir, source.base_offset) {
-                paths.extend(rename_to_deleted(fs, &path)?);
-            }
-            if at > 0 {
-                let snapshot = self
-                    .producers
-                    .mark_snapshot_deleted(fs, &self.dir, source.base_offset)?;
-                paths.extend(snapshot);
-            }
-        }
-        Ok(paths)
-    }
+/// Whether the group's segments are still those of the log, and may be replaced.
+pub(super) fn is_as_planned(log: &Log, group: &Group, truncations: u64) -> bool {
+    let segments = log.segments();
+    let sealed = segments.sealed_from(segments.place_of(bounds(group).start));
+    let is_same = |(segment, source): (&Segment, &Source)| {
+        segment.base_offset() == source.base_offset && Arc::ptr_eq(&segment.log().file, &source.log.file)
+    };
+    log.is_settled()
+        && log.truncations() == truncations
+        && sealed.len() >= group.len()
+        && sealed.iter().zip(group).all(is_same)
 }
 
-/// The base offsets of a group's first segment and of the segment behind it.
-fn bounds(group: &Group) -> (Offset, Offset) {
+/// The offsets from a group's first segment to the segment behind it.
+fn bounds(group: &Group) -> Range<Offset> {
     let first = group.first().map_or(Offset::MAX, |source| source.base_offset);
-    (first, group.last().map_or(first, |source| source.next_base))
+    first..group.last().map_or(first, |source| source.next_base)
 }
 
 /// Unlinks the files of a swap that has not begun, under whichever of the two names they have: the `.swap` files first,

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::cleaning::{Buffers, Cleaning, CleaningStats, Interrupted, Pace};
+use super::Cleanable;
+use super::cleaning::{Buffers, Cleaning, CleaningStats, Inputs, Interrupted, Pace};
 use super::offset_map::OffsetMap;
+use super::plan::Plan;
 use crate::Log;
 use crate::testing::{Bench, marker};
 use base::place::{LeaderEpoch, Offset};
@@ -53,18 +55,18 @@ pub fn clean_within(bench: &Bench, log: &mut Log, map_bytes: usize) -> Result<Cl
     let (now_ms, end) = (bench.now_ms(), log.log_end_offset());
     let mut map = OffsetMap::new(map_bytes, 0.9);
     let mut buffers = Buffers::new(4096);
-    let cleanable = log.cleanable(now_ms, end)?;
-    let mut cleaning = Cleaning::new(log.plan_cleaning(cleanable, now_ms)?);
+    let cleanable = Cleanable::of(log, now_ms, end)?;
+    let mut cleaning = Cleaning::new(Plan::of(log, cleanable, now_ms)?);
     cleaning.index_keys(&mut map, &mut buffers, &AtOnce)?;
     if log.recovery_point() < cleaning.reach() {
         log.flush()?; // as the broker does
     }
     while let Some(group) = cleaning.next_group() {
-        let inputs = log.inputs_of(group, cleaning.truncations())?;
+        let inputs = Inputs::of(log, group, cleaning.truncations())?;
         let cleaned = cleaning.clean_next(&inputs, &map, &mut buffers, &AtOnce)?;
-        log.swap_in(cleaned.unwrap(), now_ms)?.sync()?.run()?;
+        cleaned.unwrap().swap_into(log, now_ms)?.sync()?.run()?;
     }
-    log.note_cleaned(cleaning.end(), cleaning.truncations());
+    cleaning.note_cleaned(log);
     Ok(*cleaning.stats())
 }
 

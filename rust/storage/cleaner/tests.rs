@@ -11,8 +11,9 @@ use super::testing::{
     Pair, append, append_of, batches, clean, clean_within, end, in_transaction, markers, records, roll,
 };
 use crate::Log;
+use crate::segment::Segment;
 use crate::swap_rules::Passing;
-use crate::testing::{Bench, batch};
+use crate::testing::{Bench, aborted_in, batch};
 use base::place::{LeaderEpoch, Offset};
 use record::legacy::{DownConverter, Magic};
 use record::{Batch, BatchBuilder, BatchHeader, Codec};
@@ -60,7 +61,7 @@ fn last_value_of_each_key_stays_at_its_offset() {
     );
     assert_eq!((stats.read_records, stats.kept_records), (5, 3));
     assert_eq!((log.log_start_offset(), log.log_end_offset()), (Offset(0), Offset(6)));
-    assert_eq!(log.first_dirty_offset(), Some(Offset(5)));
+    assert_eq!(log.contents().offsets().first_dirty(), Some(Offset(5)));
     assert_eq!(bench.base_offsets(), [0, 5]);
     assert!(!bench.names().iter().any(|name| Passing::of(name).is_some()));
 }
@@ -117,7 +118,7 @@ fn aborted_records_go_and_their_marker_goes_after_its_horizon() {
     );
     // The first cleaning still saw the aborted record, so the marker stays with its index entry.
     assert_eq!(markers(&log), [2, 3, 5]);
-    assert_eq!(log.aborted_transactions(Offset(0), Offset(7)).unwrap().len(), 1);
+    assert_eq!(aborted_in(&log, Offset(0), Offset(7)).len(), 1);
     let again = |log: &mut Log| {
         append(&bench, log, Codec::None, &[("z", Some("end"))]);
         roll(&bench, log);
@@ -125,7 +126,7 @@ fn aborted_records_go_and_their_marker_goes_after_its_horizon() {
     };
     again(&mut log); // the marker is needed no longer: it gets its horizon
     assert_eq!(markers(&log), [2, 3, 5]);
-    assert_eq!(log.aborted_transactions(Offset(0), Offset(7)).unwrap(), []);
+    assert_eq!(aborted_in(&log, Offset(0), Offset(7)), []);
     bench.clock.advance(11);
     again(&mut log);
     assert_eq!(markers(&log), [3, 5]);
@@ -148,7 +149,7 @@ fn open_transaction_is_not_cleaned_nor_what_follows_it() {
     roll(&bench, &mut log);
     clean(&bench, &mut log);
     assert_eq!(values(&log).iter().map(|it| it.0).collect::<Vec<_>>(), [1, 2, 3, 4]);
-    assert_eq!(log.first_dirty_offset(), Some(Offset(2)));
+    assert_eq!(log.contents().offsets().first_dirty(), Some(Offset(2)));
 }
 
 #[test]
@@ -211,10 +212,10 @@ fn small_map_cleans_in_several_passes() {
     }
     let end = log.log_end_offset();
     let mut passes = 0;
-    while log.first_dirty_offset() != Some(end) {
-        let before = log.first_dirty_offset();
+    while log.contents().offsets().first_dirty() != Some(end) {
+        let before = log.contents().offsets().first_dirty();
         clean_within(&bench, &mut log, 20 * 20).unwrap();
-        assert!(log.first_dirty_offset() > before);
+        assert!(log.contents().offsets().first_dirty() > before);
         passes += 1;
         assert!(passes < 50);
     }
@@ -239,11 +240,11 @@ fn small_segments_are_grouped_and_large_ones_stay() {
         );
     }
     roll(&bench, &mut log);
-    assert_eq!(log.segment_count(), 9);
+    assert_eq!(log.segments().count(), 9);
     clean(&bench, &mut log);
     clean(&bench, &mut log);
     assert_eq!(values(&log).len(), 20);
-    let sizes: Vec<u64> = log.segments().map(|(.., size)| size).collect();
+    let sizes: Vec<u64> = log.segments().all().map(Segment::size).collect();
     assert!(sizes.len() < 9 && sizes.iter().all(|size| *size <= 3000), "{sizes:?}");
 }
 
@@ -266,7 +267,7 @@ fn corrupt_batch_ends_the_cleaning_and_changes_nothing() {
         "{text}"
     );
     assert_eq!(std::fs::read(&path).unwrap(), bytes);
-    assert_eq!(log.first_dirty_offset(), None);
+    assert_eq!(log.contents().offsets().first_dirty(), None);
     assert!(!bench.names().iter().any(|name| Passing::of(name).is_some()));
 }
 
@@ -294,7 +295,9 @@ fn readers_of_a_replaced_segment_go_on() {
 
 #[test]
 fn truncation_during_a_cleaning_ends_it() {
-    use super::cleaning::{Buffers, Cleaning, Interrupted};
+    use super::Cleanable;
+    use super::cleaning::{Buffers, Cleaning, Inputs, Interrupted};
+    use super::plan::Plan;
     use super::testing::AtOnce;
     let bench = bench();
     let mut log = bench.create();
@@ -303,19 +306,17 @@ fn truncation_during_a_cleaning_ends_it() {
     roll(&bench, &mut log);
     append(&bench, &mut log, Codec::None, &[("a", Some("3"))]);
     let (mut map, mut buffers) = (super::OffsetMap::new(1 << 20, 0.9), Buffers::new(4096));
-    let cleanable = log.cleanable(bench.now_ms(), Offset(3)).unwrap();
-    let mut cleaning = Cleaning::new(log.plan_cleaning(cleanable, bench.now_ms()).unwrap());
+    let cleanable = Cleanable::of(&log, bench.now_ms(), Offset(3)).unwrap();
+    let mut cleaning = Cleaning::new(Plan::of(&log, cleanable, bench.now_ms()).unwrap());
     cleaning.index_keys(&mut map, &mut buffers, &AtOnce).unwrap();
-    let inputs = log
-        .inputs_of(cleaning.next_group().unwrap(), cleaning.truncations())
-        .unwrap();
+    let inputs = Inputs::of(&log, cleaning.next_group().unwrap(), cleaning.truncations()).unwrap();
     let cleaned = cleaning
         .clean_next(&inputs, &map, &mut buffers, &AtOnce)
         .unwrap()
         .unwrap();
     log.truncate_to(Offset(1)).unwrap();
     assert!(matches!(
-        log.swap_in(cleaned, bench.now_ms()),
+        cleaned.swap_into(&mut log, bench.now_ms()),
         Err(Interrupted::Stopped)
     ));
     assert_eq!(values(&log), [(0, "1".into())]);
@@ -335,11 +336,11 @@ fn truncation_below_the_first_dirty_offset_lowers_it() {
     }
     roll(&bench, &mut log);
     clean(&bench, &mut log);
-    assert_eq!(log.first_dirty_offset(), Some(Offset(3)));
+    assert_eq!(log.contents().offsets().first_dirty(), Some(Offset(3)));
     log.truncate_to(Offset(2)).unwrap();
-    assert_eq!(log.first_dirty_offset(), Some(Offset(2)));
+    assert_eq!(log.contents().offsets().first_dirty(), Some(Offset(2)));
     log.truncate_fully_and_start_at(Offset(9)).unwrap();
-    assert_eq!(log.first_dirty_offset(), None);
+    assert_eq!(log.contents().offsets().first_dirty(), None);
 }
 
 /// One step of a random history.
@@ -453,11 +454,11 @@ proptest! {
                 }
                 Act::Advance { ms } => bench.clock.advance(ms),
                 Act::Reopen { is_clean } => {
-                    let first_dirty = log.first_dirty_offset();
+                    let first_dirty = log.contents().offsets().first_dirty();
                     log.close().unwrap();
                     drop(log);
                     log = bench.open(durable, is_clean).unwrap();
-                    log.offsets.cleaned_to(first_dirty);
+                    log.set_first_dirty_offset(first_dirty);
                 }
             }
         }
@@ -483,7 +484,7 @@ proptest! {
                 None => prop_assert_eq!(mine, Vec::<i64>::new(), "{}", key),
             }
         }
-        prop_assert_eq!(log.segments().map(|(base, ..)| base).is_sorted(), true);
+        prop_assert_eq!(log.segments().all().map(Segment::base_offset).is_sorted(), true);
         let all = headers(&log);
         prop_assert!(all.windows(2).all(|pair| pair[0].next_offset() <= pair[1].base_offset));
         if let Some(last) = all.last() {
@@ -530,7 +531,7 @@ fn old_messages_are_cleaned_and_stay_old() {
         assert_eq!(magics, [magic.to_byte(), magic.to_byte(), 2]);
         // The old tombstone goes once its segment was left alone for the retention before the newest clean one.
         let age = |log: &Log, at: usize, ms: i64| {
-            let path = log.segments().nth(at).unwrap().1.to_path_buf();
+            let path = log.segments().at(at).log().path.clone();
             bench.fs.set_modified(&path, ms).unwrap();
         };
         append(&bench, &mut log, Codec::None, &[("d", Some("6"))]);
@@ -541,7 +542,7 @@ fn old_messages_are_cleaned_and_stay_old() {
         roll(&bench, &mut log);
         append(&bench, &mut log, Codec::None, &[("d", Some("8"))]);
         roll(&bench, &mut log);
-        log.reset_first_dirty(Offset(8));
+        log.set_first_dirty_offset(Some(Offset(8)));
         age(&log, 0, bench.now_ms() - 200_000);
         age(&log, 1, bench.now_ms());
         clean(&bench, &mut log);

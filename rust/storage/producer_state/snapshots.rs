@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use super::entry::ProducerEntry;
 use super::snapshot::{self, SnapshotError};
 use super::state::{ProducerState, is_expired};
-use crate::format::{DELETED_SUFFIX, SNAPSHOT_SUFFIX, file_path, parse_file_name, with_suffix};
+use crate::format::{SNAPSHOT_SUFFIX, file_path, parse_file_name};
 use crate::state_file::{self, Durability};
 use ::io::FileSystem;
 use base::error::{Error, Result};
@@ -173,13 +173,7 @@ impl ProducerState {
             return Ok(None);
         };
         self.snapshots.remove(at);
-        let path = file_path(dir, offset, SNAPSHOT_SUFFIX);
-        let renamed = with_suffix(&path, DELETED_SUFFIX);
-        match fs.rename(&path, &renamed) {
-            Ok(()) => Ok(Some(renamed)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Error::io("rename", &path, error)),
-        }
+        state_file::rename_to_deleted(fs, &file_path(dir, offset, SNAPSHOT_SUFFIX))
     }
 
     fn delete_snapshots(&mut self, fs: &dyn FileSystem, dir: &Path, is_doomed: impl Fn(Offset) -> bool) -> Result<()> {

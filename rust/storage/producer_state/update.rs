@@ -3,6 +3,7 @@
 use super::entry::{BatchMetadata, ProducerEntry};
 use super::state::ProducerState;
 use base::place::Offset;
+use index::AbortedTxn;
 use record::{BatchHeader, ControlRecord, ControlType};
 
 /// A transaction that a marker has ended; an aborted one belongs into the transaction index.
@@ -18,6 +19,18 @@ pub struct CompletedTxn {
     pub is_aborted: bool,
     /// The last stable offset once the marker is replicated.
     pub last_stable_offset: Offset,
+}
+
+impl CompletedTxn {
+    /// The entry of the transaction index; `None` for a committed transaction.
+    pub fn aborted(self) -> Option<AbortedTxn> {
+        self.is_aborted.then_some(AbortedTxn {
+            producer_id: self.producer_id,
+            first_offset: self.first_offset,
+            last_offset: self.last_offset,
+            last_stable_offset: self.last_stable_offset,
+        })
+    }
 }
 
 impl ProducerState {

@@ -60,7 +60,7 @@ impl<'a> BatchReader<'a> {
     pub fn new(file: &'a dyn File, path: &'a Path, end: Position, buffer: &'a mut Vec<u8>) -> Self {
         let piece = Piece::of_batches(buffer.len());
         Self {
-            walk: BatchWalk::new(file, (Position::START, end), piece, buffer),
+            walk: BatchWalk::new(file, Position::START..end, piece, buffer),
             path,
         }
     }

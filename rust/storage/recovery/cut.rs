@@ -10,15 +10,16 @@
 //! tail is cut: a crash leaves a longer log, which the next start cuts again, and never a hole, which would go unseen
 //! in a compacted log.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::extent::Loss;
+use super::extent::{LoadArgs, Loss, OnLoss};
+use super::report::{Note, RecoveryReport};
 use super::survey::Survey;
-use super::{LoadArgs, Note, OnLoss};
 use crate::cut_files;
-use crate::log::Log;
-use crate::segment::Segment;
+use crate::partition_dir::PartitionDir;
+use crate::segment::{Segment, SegmentFile};
+use crate::segments::Segments;
 use crate::state_file;
 use base::error::Result;
 use base::place::{Offset, Position};
@@ -47,63 +48,76 @@ pub(super) struct Ending {
     pub(super) file_end: Position,
 }
 
-impl Log {
-    /// Ends the log in the segment at `at`; returns the number of bytes that were cut off. `Error::Lost` when they
-    /// were durable, unless that is reported or accepted.
-    pub(super) fn cut(&mut self, at: usize, ending: &Ending, args: &LoadArgs<'_>) -> Result<u64> {
-        let Some(segment) = self.segments.get(at) else {
-            return Ok(0);
-        };
-        let log = Arc::clone(segment.log());
-        let end = self.offsets.end();
-        let is_damaged = matches!(ending.kind, Kind::Bad | Kind::Gap) && end < self.offsets.recovery_point()
-            || self.is_durable_segment(at);
+/// The cut of a log in one of its segments.
+pub(super) struct Cut<'r> {
+    pub(super) dir: &'r PartitionDir,
+    pub(super) segments: &'r mut Segments,
+    /// The place of the segment.
+    pub(super) at: usize,
+    /// The log's end, and the offset below which its records were durable.
+    pub(super) end: Offset,
+    pub(super) recovery_point: Offset,
+    pub(super) ending: Ending,
+    pub(super) args: &'r LoadArgs<'r>,
+    pub(super) report: &'r mut RecoveryReport,
+}
+
+impl Cut<'_> {
+    /// Ends the log there; returns the number of bytes that were cut off. `Error::Lost` when they were durable, unless
+    /// that is reported or accepted.
+    pub(super) fn run(mut self) -> Result<u64> {
+        let (args, end, durable) = (self.args, self.end, self.recovery_point);
+        let log = Arc::clone(self.segments.at(self.at).log());
+        let (position, found) = (self.ending.position, self.ending.reason.clone());
+        let is_damaged = matches!(self.ending.kind, Kind::Bad | Kind::Gap) && end < durable
+            || self.segments.next_base(self.at).is_some_and(|next| next <= durable);
         if is_damaged {
-            let durable = self.offsets.recovery_point();
             let reason = format!(
-                "position {}: {}; everything up to offset {durable} was durable, and offset {end} begins there",
-                ending.position, ending.reason
+                "position {position}: {found}; everything up to offset {durable} was durable, and offset {end} begins \
+                 there"
             );
-            self.lost(Loss::Damaged, &log.path, reason, args)?;
+            self.lost(&log.path, reason, false)?;
         } else if end < args.must_reach() {
-            let reason = format!(
-                "position {}: {}; {}",
-                ending.position,
-                ending.reason,
-                self.short_of(args.must_reach(), args)
-            );
-            self.lost(Loss::Short, &log.path, reason, args)?;
+            let reason = format!("position {position}: {found}; {}", args.short_of(end));
+            self.lost(&log.path, reason, true)?;
         }
         let mut survey = Survey::new(end);
-        survey.look(&*log.file, &log.path, (ending.position, ending.file_end))?;
-        for later in self.segments.all_from(at + 1) {
-            survey.look(&*later.log().file, &later.log().path, (Position::START, later.end()))?;
+        survey.look(&*log.file, &log.path, position..self.ending.file_end)?;
+        for later in self.segments.all_from(self.at + 1) {
+            survey.look(&*later.log().file, &later.log().path, Position::START..later.end())?;
         }
         if args.extent.is_recovery_point_lost && (survey.batches > 0 || survey.is_cut_short) {
             let at_least = if survey.is_cut_short { "at least " } else { "" };
             let reason = format!(
-                "position {}: {}, and {at_least}{} whole batches ({} records, up to offset {}) stand behind it; \
-                 without the recovery-point checkpoint nobody knows whether they were durable",
-                ending.position,
-                ending.reason,
+                "position {position}: {found}, and {at_least}{} whole batches ({} records, up to offset {}) stand \
+                 behind it; without the recovery-point checkpoint nobody knows whether they were durable",
                 survey.batches,
                 survey.records,
                 survey.end_offset - 1
             );
-            self.lost(Loss::Damaged, &log.path, reason, args)?;
+            self.lost(&log.path, reason, false)?;
         }
-        self.carry_out(at, ending, survey, args)
+        self.carry_out(&log, &survey)
     }
 
-    fn carry_out(&mut self, at: usize, ending: &Ending, survey: Survey, args: &LoadArgs<'_>) -> Result<u64> {
-        let fs = self.fs();
-        let Some(segment) = self.segments.get(at) else {
-            return Ok(0);
+    fn lost(&mut self, path: &Path, reason: String, is_short: bool) -> Result<()> {
+        let loss = Loss {
+            partition: self.dir.partition(),
+            path,
+            log_end_offset: self.end,
+            is_short,
+            reason,
         };
-        let (base_offset, log) = (segment.base_offset(), Arc::clone(segment.log()));
-        let (end, tail) = (self.offsets.end(), ending.file_end - ending.position);
+        loss.judge(self.args, self.report)
+    }
+
+    fn carry_out(mut self, log: &SegmentFile, survey: &Survey) -> Result<u64> {
+        let (args, at, end) = (self.args, self.at, self.end);
+        let base_offset = self.segments.at(at).base_offset();
+        let (position, file_end) = (self.ending.position, self.ending.file_end);
+        let tail = file_end - position;
         let later_bytes: u64 = self.segments.all_from(at + 1).map(Segment::size).sum();
-        let is_torn = matches!(ending.kind, Kind::Torn | Kind::Zeros)
+        let is_torn = matches!(self.ending.kind, Kind::Torn | Kind::Zeros)
             && survey.batches == 0
             && !survey.is_cut_short
             && later_bytes == 0;
@@ -111,12 +125,13 @@ impl Log {
         let is_kept = args.extent.on_loss != OnLoss::Ignore && !(is_torn && known_end <= end);
         let mut kept = Vec::new();
         if is_kept && tail > 0 {
-            let range = (ending.position, ending.file_end);
-            let max_bytes = args.extent.cut_max_bytes;
+            let (fs, dir, max_bytes) = (&**self.dir.fs(), self.dir.path(), args.extent.cut_max_bytes);
+            let range = position..file_end;
             kept.push(cut_files::keep_tail(
-                &*fs,
-                &self.dir,
-                (base_offset, &*log.file),
+                fs,
+                dir,
+                base_offset,
+                &*log.file,
                 range,
                 max_bytes,
             )?);
@@ -126,16 +141,16 @@ impl Log {
             kept.extend(self.remove_last_segment(is_kept)?);
         }
         if let Some(segment) = self.segments.get_mut(at) {
-            segment.cut(ending.position)?;
+            segment.cut(position)?;
         }
         let bytes = tail + later_bytes;
-        let kept_in = self.trim_kept(kept, bytes, args)?;
-        self.report.cut_reason = Some(ending.reason.clone());
+        let kept_in = trim_kept(self.dir, kept, bytes, args)?;
+        let reason = self.ending.reason;
+        self.report.cut_reason = Some(reason.clone());
         if bytes == 0 || args.extent.on_loss == OnLoss::Ignore {
             return Ok(bytes);
         }
-        let (partition, path) = (&self.topic_partition, log.path.display());
-        let (position, reason) = (ending.position, &ending.reason);
+        let (partition, path) = (self.dir.partition(), log.path.display());
         let head = format!("{partition}: {path}: cut at position {position}, offset {end}: {reason}; {bytes} bytes");
         self.report.notes.push(if is_kept {
             let of_later = if later_count > 0 {
@@ -143,7 +158,7 @@ impl Log {
             } else {
                 String::new()
             };
-            let records = named_records(&survey, end, known_end);
+            let records = named_records(survey, end, known_end);
             Note::loss(format!("{head}{of_later} with {records}{kept_in}"))
         } else {
             Note::ordinary(format!("{head} of a batch that was never whole"))
@@ -151,82 +166,84 @@ impl Log {
         Ok(bytes)
     }
 
-    /// Deletes `.cut` files beyond their bounds, and returns a phrase that names the files that hold the cut `bytes`.
-    fn trim_kept(&self, mut kept: Vec<PathBuf>, bytes: u64, args: &LoadArgs<'_>) -> Result<String> {
-        if kept.is_empty() {
-            return Ok(String::new());
-        }
-        let gone = cut_files::trim(&*self.context.fs, &self.dir, args.extent.cut_max_bytes)?;
-        kept.retain(|path| !gone.contains(path));
-        let sizes = kept.iter().map(|path| self.context.fs.metadata_len(path).unwrap_or(0));
-        let kept_bytes: u64 = sizes.sum();
-        let less = if kept_bytes < bytes {
-            format!("; only {kept_bytes} bytes are within kafkastore.cut.files.max.bytes")
-        } else {
-            String::new()
-        };
-        Ok(match kept.as_slice() {
-            [] => less,
-            [one] => format!("{less}; kept in {}", one.display()),
-            [first, rest @ ..] => format!("{less}; kept in {} and {} more .cut files", first.display(), rest.len()),
-        })
-    }
-
-    /// Whether the next segment begins at or below the recovery point, so that all of the segment at `at` was durable.
-    fn is_durable_segment(&self, at: usize) -> bool {
-        self.segments
-            .next_base(at)
-            .is_some_and(|next| next <= self.offsets.recovery_point())
-    }
-
     /// Unlinks the files of the last segment. With `is_kept` a `.log` that has bytes is renamed instead; returns its
     /// new path.
     fn remove_last_segment(&mut self, is_kept: bool) -> Result<Option<PathBuf>> {
-        let fs = self.fs();
-        let last = self.segments.active();
+        let (fs, dir, last) = (&**self.dir.fs(), self.dir.path(), self.segments.active());
         let (base_offset, has_bytes) = (last.base_offset(), last.size() > 0);
-        let [log, indexes @ ..] = Segment::paths(&self.dir, base_offset);
+        let [log, indexes @ ..] = Segment::paths(dir, base_offset);
         let mut kept = None;
         if is_kept && has_bytes {
-            kept = Some(cut_files::keep_segment(&*fs, &self.dir, base_offset, &log)?);
+            kept = Some(cut_files::keep_segment(fs, dir, base_offset, &log)?);
         } else {
-            state_file::remove(&*fs, &log)?;
+            state_file::remove(fs, &log)?;
         }
         for path in indexes {
-            state_file::remove(&*fs, &path)?;
+            state_file::remove(fs, &path)?;
         }
         self.segments.pop();
         Ok(kept)
     }
+}
 
-    /// Starts the log anew at the log start offset, which lies above the log's end: by the checkpoint, all its records
-    /// were deleted. The batches are kept in `.cut` files.
-    pub(super) fn start_after_end(&mut self, args: &LoadArgs<'_>) -> Result<()> {
-        let (start, end, bytes) = (self.offsets.start(), self.offsets.end(), self.size_bytes());
-        let fs = self.fs();
-        let mut kept = Vec::new();
-        if bytes > 0 && args.extent.on_loss != OnLoss::Ignore {
-            for segment in self.segments.all() {
-                let named = (segment.base_offset(), &*segment.log().file);
-                kept.push(cut_files::keep_tail(
-                    &*fs,
-                    &self.dir,
-                    named,
-                    (Position::START, segment.end()),
-                    args.extent.cut_max_bytes,
-                )?);
-            }
-            let kept_in = self.trim_kept(kept, bytes, args)?;
-            let (first, partition) = (self.segments.first().base_offset(), &self.topic_partition);
-            let text = format!(
-                "{partition}: the log start offset {start} of the checkpoint lies above the log's end {end}: {bytes} \
-                 bytes with the records of offsets {first} to {} are cut off, the log begins at {start}{kept_in}",
-                end - 1
-            );
-            self.report.notes.push(Note::loss(text));
-        }
-        self.truncate_fully_and_start_at(start)
+/// Keeps all batches of a log that starts anew at its log start offset, `start`, which lies above its end: by the
+/// checkpoint, all its records were deleted. Returns the note about it, if there were any.
+pub(super) fn keep_all(
+    dir: &PartitionDir,
+    segments: &Segments,
+    start: Offset,
+    end: Offset,
+    args: &LoadArgs<'_>,
+) -> Result<Option<Note>> {
+    let bytes = segments.size_bytes();
+    if bytes == 0 || args.extent.on_loss == OnLoss::Ignore {
+        return Ok(None);
     }
+    let mut kept = Vec::new();
+    for segment in segments.all() {
+        let (base_offset, file, range) = (
+            segment.base_offset(),
+            &*segment.log().file,
+            Position::START..segment.end(),
+        );
+        let max_bytes = args.extent.cut_max_bytes;
+        kept.push(cut_files::keep_tail(
+            &**dir.fs(),
+            dir.path(),
+            base_offset,
+            file,
+            range,
+            max_bytes,
+        )?);
+    }
+    let kept_in = trim_kept(dir, kept, bytes, args)?;
+    let (first, partition) = (segments.first().base_offset(), dir.partition());
+    Ok(Some(Note::loss(format!(
+        "{partition}: the log start offset {start} of the checkpoint lies above the log's end {end}: {bytes} bytes \
+         with the records of offsets {first} to {} are cut off, the log begins at {start}{kept_in}",
+        end - 1
+    ))))
+}
+
+/// Deletes `.cut` files beyond their bounds, and returns a phrase that names the files that hold the cut `bytes`.
+fn trim_kept(dir: &PartitionDir, mut kept: Vec<PathBuf>, bytes: u64, args: &LoadArgs<'_>) -> Result<String> {
+    if kept.is_empty() {
+        return Ok(String::new());
+    }
+    let gone = cut_files::trim(&**dir.fs(), dir.path(), args.extent.cut_max_bytes)?;
+    kept.retain(|path| !gone.contains(path));
+    let sizes = kept.iter().map(|path| dir.fs().metadata_len(path).unwrap_or(0));
+    let kept_bytes: u64 = sizes.sum();
+    let less = if kept_bytes < bytes {
+        format!("; only {kept_bytes} bytes are within kafkastore.cut.files.max.bytes")
+    } else {
+        String::new()
+    };
+    Ok(match kept.as_slice() {
+        [] => less,
+        [one] => format!("{less}; kept in {}", one.display()),
+        [first, rest @ ..] => format!("{less}; kept in {} and {} more .cut files", first.display(), rest.len()),
+    })
 }
 
 /// A phrase that names the records in the cut bytes, as far as they are known.

@@ -5,6 +5,7 @@
 //! bytes that look like headers of large batches, so the number of bytes that are read for candidates with a wrong CRC
 //! is bounded, and a survey may end early. Reads only.
 
+use std::ops::Range;
 use std::path::Path;
 
 use ::io::File;
@@ -48,8 +49,9 @@ impl Survey {
         }
     }
 
-    /// Adds the batches in `from..end` of a file.
-    pub fn look(&mut self, file: &dyn File, path: &Path, (from, end): (Position, Position)) -> Result<()> {
+    /// Adds the batches in `range` of a file.
+    pub fn look(&mut self, file: &dyn File, path: &Path, range: Range<Position>) -> Result<()> {
+        let (from, end) = (range.start, range.end);
         let io = |error| Error::io("read", path, error);
         let mut window = vec![0; WINDOW.min(from.bytes_to(end) as usize)];
         let mut batch = Vec::new();

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::log::Log;
 use crate::producer_state::ProducerEntry;
-use crate::testing::{Bench, START_MS, append_batch, batch, marker, producer_batch, read_all};
+use crate::testing::{Bench, START_MS, aborted_in, append_batch, batch, marker, producer_batch, read_all};
 use crate::{Extent, LogConfig};
 use base::error::Error;
 use base::place::{LeaderEpoch, Offset};
@@ -56,7 +56,7 @@ fn a_clean_stop_is_trusted_without_a_scan() {
 fn a_crash_costs_a_scan_from_the_recovery_points_segment_only() {
     let bench = bench();
     let (log, point) = written(&bench, 30);
-    let (count, all) = (log.segment_count(), batches(&log));
+    let (count, all) = (log.segments().count(), batches(&log));
     drop(log);
     let log = bench.reopen(point).unwrap();
     assert!(log.report().segments_checked < count as u64, "{:?}", log.report());
@@ -109,8 +109,8 @@ fn zeros_and_garbage_after_the_last_batch_are_cut() {
 fn a_bad_batch_above_the_recovery_point_ends_the_log_and_later_segments_go() {
     let bench = bench();
     let (log, point) = written(&bench, 5);
-    let (second, all) = (log.segments().nth(1).unwrap().0, batches(&log));
-    assert!(log.segment_count() > 3);
+    let (second, all) = (log.segments().at(1).base_offset(), batches(&log));
+    assert!(log.segments().count() > 3);
     drop(log);
     let path = bench.file(second.get(), ".log");
     let mut bytes = fs::read(&path).unwrap();
@@ -121,7 +121,7 @@ fn a_bad_batch_above_the_recovery_point_ends_the_log_and_later_segments_go() {
     let kept = batches(&log);
     assert_eq!(kept, all[..kept.len()]);
     assert!(kept.last().unwrap().1 > second.get() && kept.len() < 40);
-    assert_eq!(log.segment_count(), 2);
+    assert_eq!(log.segments().count(), 2);
     assert!(
         log.report()
             .cut_reason
@@ -253,7 +253,7 @@ fn producers_and_open_transactions_come_back() {
         drop(log);
         let mut log = bench.open(0, is_clean).unwrap();
         assert_eq!(
-            (log.log_end_offset(), log.last_stable_offset(Offset(5))),
+            (log.log_end_offset(), log.contents().last_stable_offset(Offset(5))),
             (Offset(5), Offset(4))
         );
         let retry = append_batch(&mut log, producer_batch(START_MS, 7, 3, true), 0);
@@ -270,7 +270,7 @@ fn transaction_index_of_batches_that_recovery_cut_off_names_nothing_at_the_next_
         let mut kept_bytes = 0;
         for _ in 0..kept_batches {
             bench.append(&mut log, 1, 10);
-            kept_bytes = log.size_bytes();
+            kept_bytes = log.segments().size_bytes();
         }
         append_batch(&mut log, producer_batch(START_MS, 9, 0, true), 0);
         marker(&mut log, 9, false, START_MS);
@@ -290,12 +290,12 @@ fn transaction_index_of_batches_that_recovery_cut_off_names_nothing_at_the_next_
             bench.append(&mut log, 1, 10);
         }
         let end = log.log_end_offset();
-        assert!(log.aborted_transactions(Offset(0), end).unwrap().is_empty());
+        assert!(aborted_in(&log, Offset(0), end).is_empty());
         log.close().unwrap();
         drop(log);
         let log = bench.reopen_clean().unwrap();
         assert_eq!((log.log_end_offset(), log.report().segments_checked), (end, 0));
-        let aborted = log.aborted_transactions(Offset(0), end).unwrap();
+        let aborted = aborted_in(&log, Offset(0), end);
         assert!(
             aborted.is_empty(),
             "{kept_batches} batches kept, rolled {is_rolled}: {aborted:?}"
@@ -307,7 +307,7 @@ fn transaction_index_of_batches_that_recovery_cut_off_names_nothing_at_the_next_
 fn leftovers_of_deletion_and_cleaning_are_settled_as_kafka_does() {
     let bench = bench();
     let (mut log, _) = written(&bench, 40);
-    let bases: Vec<i64> = log.segments().map(|it| it.0.get()).collect();
+    let bases: Vec<i64> = log.segments().all().map(|it| it.base_offset().get()).collect();
     let all = batches(&log);
     log.close().unwrap();
     drop(log);
@@ -353,7 +353,7 @@ fn a_log_start_beyond_the_end_makes_an_empty_log_there() {
     )
     .unwrap();
     assert_eq!(
-        (log.log_start_offset(), log.log_end_offset(), log.segment_count()),
+        (log.log_start_offset(), log.log_end_offset(), log.segments().count()),
         (Offset(500), Offset(500), 1)
     );
 }
@@ -369,7 +369,7 @@ fn an_empty_directory_is_an_empty_log() {
 /// Three segments, the first without its last batch.
 fn with_a_gap(bench: &Bench) -> i64 {
     let mut log = bench.create();
-    while log.segment_count() < 3 {
+    while log.segments().count() < 3 {
         bench.append(&mut log, 1, 100);
     }
     let end = log.log_end_offset();

@@ -14,7 +14,8 @@ use super::{Chosen, Cleaner, CleanerConfig, CleanerOutcome, CleanerReport, Clean
 use crate::partition::Partition;
 use crate::threads::guard::message_of;
 use storage::TopicPartition;
-use storage::cleaner::cleaning::Buffers;
+use storage::cleaner::cleaning::{Buffers, Inputs};
+use storage::cleaner::plan::Plan;
 use storage::cleaner::swap::Cleaned;
 use storage::cleaner::{Cleanable, Cleaning, Interrupted, OffsetMap, Pace};
 use storage::log_dir::Checkpoint;
@@ -98,7 +99,7 @@ impl CleanerRun {
         };
         pace.pass(0)?;
         let Some(cleaning) = &mut self.cleaning else {
-            let plan = self.partition.log().plan_cleaning(self.cleanable, now_ms)?;
+            let plan = Plan::of(&self.partition.log(), self.cleanable, now_ms)?;
             let mut cleaning = Cleaning::new(plan);
             let (map, buffers) = (&mut self.map, &mut self.buffers);
             unpanicked(|| cleaning.index_keys(map, buffers, &pace))?;
@@ -114,12 +115,11 @@ impl CleanerRun {
             self.cleaning = Some(cleaning);
             return Ok(true);
         };
-        let truncations = cleaning.truncations();
         let Some(group) = cleaning.next_group() else {
-            self.partition.log().note_cleaned(cleaning.end(), truncations);
+            cleaning.note_cleaned(&mut self.partition.log());
             return Ok(false);
         };
-        let inputs = self.partition.log().inputs_of(group, truncations)?;
+        let inputs = Inputs::of(&self.partition.log(), group, cleaning.truncations())?;
         let (map, buffers) = (&self.map, &mut self.buffers);
         if let Some(cleaned) = unpanicked(|| cleaning.clean_next(&inputs, map, buffers, &pace))? {
             pace.pass(0)?;
@@ -134,7 +134,7 @@ impl CleanerRun {
             if self.partition.future().get().is_some() {
                 return Err(Interrupted::Stopped); // what is copied to the other directory already would not be cleaned
             }
-            log.swap_in(cleaned, now_ms)?
+            cleaned.swap_into(&mut log, now_ms)?
         };
         let deletion = swapped.sync()?;
         let delay_ms = u64::try_from(deletion.due_ms().saturating_sub(now_ms)).unwrap_or(0);

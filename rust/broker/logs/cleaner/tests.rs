@@ -45,7 +45,7 @@ fn name_of(report: &CleanerReport) -> &str {
 fn state_of(fixture: &Fixture, topic: &str) -> (usize, Option<Offset>) {
     let partition = fixture.partition(topic, 0);
     let log = partition.log();
-    (log.segment_count(), log.first_dirty_offset())
+    (log.segments().count(), log.contents().offsets().first_dirty())
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn log_with_a_corrupt_batch_is_named_and_left_alone_while_others_go_on() {
     );
     assert!(fixture.broker.logs().cleaner().clean_filthiest().is_none());
     let figures = fixture.broker.logs().cleaner().figures();
-    let size = fixture.partition("bad", 0).log().size_bytes();
+    let size = fixture.partition("bad", 0).log().segments().size_bytes();
     assert_eq!(figures.uncleanable, [(fixture.dirs[0].clone(), 1, size)]);
     assert!(!fixture.partition("bad", 0).leadership().is_offline());
     assert_eq!(std::fs::read(&segment).unwrap(), bytes);

@@ -244,7 +244,7 @@ fn transactions_whose_markers_are_replicated_are_forgotten() {
     let held = |partition: &Partition| partition.log().producers().first_unstable_offset(Offset(0));
     assert_eq!(held(&leader), Some(Offset(6)), "the open transaction alone");
     let (_fixture, follower) = fixture(&[FOLLOWER, NODE]);
-    let mut records = vec![0; leader.log().size_bytes() as usize];
+    let mut records = vec![0; leader.log().segments().size_bytes() as usize];
     let slice = leader.log().plan_read(Offset(0), Offset(7)).unwrap();
     let slice = slice.resolve(records.len(), true).unwrap();
     slice.file.read_exact_at(&mut records, slice.position.get()).unwrap();

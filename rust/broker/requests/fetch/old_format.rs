@@ -179,7 +179,7 @@ fn convert_batches(
     converted: &mut Converted,
 ) -> Result<(), Failure> {
     let mut down = DownConverter::new(magic).up_to(batch_limit);
-    let ends = (slice.position, slice.position + slice.len as u64);
+    let ends = slice.position..slice.position + slice.len as u64;
     let mut walk = BatchWalk::new(&*slice.file, ends, Piece::of_batches(PIECE_BYTES), Vec::new());
     while converted.set.is_empty() || converted.set.len() < limit {
         match walk.step()? {

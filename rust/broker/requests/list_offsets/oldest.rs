@@ -5,6 +5,7 @@
 //! was deleted meanwhile is left out. It never reads records.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::partition::{Isolation, Partition};
 use base::error::{Error, ErrorCode, Result};
@@ -46,12 +47,16 @@ fn starts(partition: &Partition, wanted: i64, now_ms: i64) -> Result<Vec<Offset>
     let (mut segments, end, fs) = {
         let log = partition.log();
         let first = log.log_start_offset();
-        let listed = log.segments();
+        let listed = log.segments().all();
         let segments: Vec<(Offset, PathBuf, u64)> = listed
-            .map(|(base, path, size)| (base.max(first), path.to_owned(), size))
+            .map(|it| (it.base_offset().max(first), it.log().path.clone(), it.size()))
             .collect();
         let is_written = segments.last().is_some_and(|(_, _, size)| *size > 0);
-        (segments, is_written.then(|| log.log_end_offset()), log.file_system())
+        (
+            segments,
+            is_written.then(|| log.log_end_offset()),
+            Arc::clone(log.contents().dir().fs()),
+        )
     };
     match wanted {
         timestamp::EARLIEST => segments.truncate(1),

@@ -244,7 +244,12 @@ fn version_0_finds_the_segments_that_were_not_written_after_a_time() {
         let mut bytes = batch(START_MS);
         partition.append(&mut bytes, 1, Origin::Client, START_MS).unwrap();
     }
-    let paths: Vec<_> = partition.log().segments().map(|(_, path, _)| path.to_owned()).collect();
+    let paths: Vec<_> = partition
+        .log()
+        .segments()
+        .all()
+        .map(|it| it.log().path.clone())
+        .collect();
     for (path, seconds) in paths.iter().zip([1, 2, 3]) {
         let file = std::fs::File::options().write(true).open(path).unwrap();
         let at = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(seconds);

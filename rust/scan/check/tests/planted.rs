@@ -164,7 +164,9 @@ fn lie(
     topic: &'static str,
     suffix: &'static str,
     entry: usize,
-    (index, byte, add): (usize, usize, u8),
+    index: usize,
+    byte: usize,
+    add: u8,
 ) -> Planted {
     planted(name, move |world| {
         let path = index_of(world, topic, suffix, entry * (index + 1));
@@ -202,10 +204,10 @@ fn in_offset_and_time_indexes() -> Vec<Planted> {
     const I: usize = INDEX_ENTRY;
     const T: usize = TIME_INDEX_ENTRY;
     vec![
-        lie("index offset one too high", "events", ".index", I, (1, 3, 1)),
-        lie("index offset one too low", "events", ".index", I, (1, 3, 255)),
-        lie("index position within a batch", "events", ".index", I, (1, 7, 1)),
-        lie("index position beyond the log", "events", ".index", I, (2, 4, 1)),
+        lie("index offset one too high", "events", ".index", I, 1, 3, 1),
+        lie("index offset one too low", "events", ".index", I, 1, 3, 255),
+        lie("index position within a batch", "events", ".index", I, 1, 7, 1),
+        lie("index position beyond the log", "events", ".index", I, 2, 4, 1),
         planted("index position of the batch behind", |world| {
             let path = index_of(world, "events", ".index", 3 * I);
             let log = path.with_extension("log");
@@ -233,23 +235,27 @@ fn in_offset_and_time_indexes() -> Vec<Planted> {
             bytes.extend([0; I]);
             Some((bytes.len() - I) as u64)
         }),
-        lie("time index timestamp too late", "events", ".timeindex", T, (1, 7, 1)),
-        lie("time index timestamp too early", "events", ".timeindex", T, (1, 7, 255)),
+        lie("time index timestamp too late", "events", ".timeindex", T, 1, 7, 1),
+        lie("time index timestamp too early", "events", ".timeindex", T, 1, 7, 255),
         lie(
             "time index timestamp in another age",
             "events",
             ".timeindex",
             T,
-            (1, 1, 1),
+            1,
+            1,
+            1,
         ),
         lie(
             "time index offset of the batch behind",
             "events",
             ".timeindex",
             T,
-            (1, 11, 3),
+            1,
+            11,
+            3,
         ),
-        lie("time index offset beyond the log", "events", ".timeindex", T, (1, 9, 1)),
+        lie("time index offset beyond the log", "events", ".timeindex", T, 1, 9, 1),
         edit("time index entries swapped", ".timeindex", |bytes| Some(swap(bytes, T))),
         edit("time index ends within an entry", ".timeindex", |bytes| {
             bytes.extend([1; 5]);
@@ -275,25 +281,29 @@ fn missing(suffix: &'static str) -> Planted {
 fn in_transaction_indexes() -> Vec<Planted> {
     const X: usize = TXN_INDEX_ENTRY;
     vec![
-        lie("txnindex version", "tx", ".txnindex", X, (0, 1, 1)),
-        lie("txnindex producer", "tx", ".txnindex", X, (0, 9, 2)),
-        lie("txnindex first offset within a batch", "tx", ".txnindex", X, (0, 17, 1)),
+        lie("txnindex version", "tx", ".txnindex", X, 0, 1, 1),
+        lie("txnindex producer", "tx", ".txnindex", X, 0, 9, 2),
+        lie("txnindex first offset within a batch", "tx", ".txnindex", X, 0, 17, 1),
         lie(
             "txnindex first offset behind the marker",
             "tx",
             ".txnindex",
             X,
-            (0, 16, 9),
+            0,
+            16,
+            9,
         ),
-        lie("txnindex last offset is no marker", "tx", ".txnindex", X, (0, 25, 255)),
+        lie("txnindex last offset is no marker", "tx", ".txnindex", X, 0, 25, 255),
         lie(
             "txnindex last offset in another segment",
             "tx",
             ".txnindex",
             X,
-            (0, 20, 1),
+            0,
+            20,
+            1,
         ),
-        lie("txnindex last stable offset too high", "tx", ".txnindex", X, (0, 31, 1)),
+        lie("txnindex last stable offset too high", "tx", ".txnindex", X, 0, 31, 1),
         edit("txnindex ends within an entry", ".txnindex", |bytes| {
             bytes.extend([0; 9]);
             Some(bytes.len() as u64 - 9)

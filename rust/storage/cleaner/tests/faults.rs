@@ -175,7 +175,7 @@ fn poisoned_log_is_left_alone() {
     world.disk.disarm();
     assert!(world.log.is_poisoned());
     assert!(clean_within(&world.bench, &mut world.log, 1 << 20).is_err());
-    assert_eq!(world.log.first_dirty_offset(), Some(Offset(12)));
+    assert_eq!(world.log.contents().offsets().first_dirty(), Some(Offset(12)));
 }
 
 #[test]

@@ -23,7 +23,11 @@ fn segments_that_are_written_anew_are_durable_before_though_the_map_of_keys_is_f
     append(&bench, &mut log, Codec::None, &[("e", Some("4"))]);
     clean_within(&bench, &mut log, 20).unwrap();
     let (durable, last) = (log.recovery_point(), log.log_end_offset());
-    assert_eq!(log.first_dirty_offset(), Some(Offset(1)), "the map has one key");
+    assert_eq!(
+        log.contents().offsets().first_dirty(),
+        Some(Offset(1)),
+        "the map has one key"
+    );
     assert_eq!(
         records(&log).into_keys().collect::<Vec<_>>(),
         [0, 1, 5, 6],

@@ -243,7 +243,10 @@ fn a_bad_batch_at_the_recovery_point_was_not_durable_and_is_cut() {
     let at = positions(&bytes)[HALF];
     flip(&path, at + 70);
     let log = bench.reopen(point).unwrap();
-    assert_eq!((log.log_end_offset(), log.size_bytes()), (Offset(point), at as u64));
+    assert_eq!(
+        (log.log_end_offset(), log.segments().size_bytes()),
+        (Offset(point), at as u64)
+    );
 }
 
 #[test]
@@ -508,7 +511,7 @@ fn a_clean_log_whose_files_were_touched_is_read_whole_and_served() {
     let bench = bench();
     let (mut log, _) = written(&bench, 40);
     log.close().unwrap();
-    let closed = crate::closed_logs::ClosedLog::of(&log).unwrap();
+    let closed = crate::closed_logs::ClosedLog::of(log.contents()).unwrap();
     drop(log);
     let path = bench.file(0, ".log");
     let file = fs::File::options().write(true).open(&path).unwrap();
@@ -531,7 +534,7 @@ fn another_log_put_in_the_place_of_a_closed_one_keeps_its_own_start() {
     let bench = bench();
     let mut log = bench.create();
     log.close().unwrap();
-    let closed = crate::closed_logs::ClosedLog::of(&log).unwrap();
+    let closed = crate::closed_logs::ClosedLog::of(log.contents()).unwrap();
     drop(log);
     fs::remove_dir_all(bench.path()).unwrap();
     let (mut other, _) = written(&bench, 40);

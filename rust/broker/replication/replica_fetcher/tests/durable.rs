@@ -82,7 +82,7 @@ fn segment_that_a_follower_has_sealed_is_flushed() {
         assert!(Instant::now() < limit, "nothing was flushed");
         std::thread::yield_now();
     }
-    assert_eq!(follower.log().segment_count(), 2);
+    assert_eq!(follower.log().segments().count(), 2);
 }
 
 // flush.ms
