@@ -358,7 +358,7 @@ format: $(TESTS_BIN)/.requirements ## cargo fmt, ruff format
 docs: test-builds ## writes what pages have from programs: APIs, keys, metrics, figures, the tree of folders
 	PYTHONPATH=tests $(TESTS_BIN)/python -m tidy.generated
 
-schema: ## writes the types of Kafka's messages for mypy
+schema: ## writes the stubs of Kafka's messages anew, for mypy
 	cargo run --locked --quiet --package protocol --example write_stubs
 
 cargo-bench: ## cargo bench; SMOKE=1 runs each once

@@ -1,6 +1,7 @@
-//! Writes the types of messages for mypy into a folder, and removes the stubs there that no message has: `make schema`.
+//! Writes the types of messages for mypy anew: `make schema`. A stub is there for each module of the table that Python
+//! imports; for another one, begin with an empty file of its name.
 
-use std::path::Path;
+use std::ffi::OsStr;
 use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
@@ -10,17 +11,13 @@ fn main() -> io::Result<()> {
     let stubs = protocol::codec::stubs::stubs();
     for entry in fs::read_dir(&folder)? {
         let path = entry?.path();
-        let is_stub = path.extension().is_some_and(|extension| extension == "pyi");
-        let is_made = path
-            .file_name()
-            .and_then(|name| name.to_str())
-            .is_some_and(|name| stubs.contains_key(name));
-        if is_stub && !is_made {
-            fs::remove_file(path)?;
+        if path.extension() != Some(OsStr::new("pyi")) {
+            continue;
         }
-    }
-    for (name, text) in stubs {
-        fs::write(Path::new(&folder).join(name), text)?;
+        match path.file_name().and_then(|name| stubs.get(name.to_str()?)) {
+            Some(text) => fs::write(path, text)?,
+            None => fs::remove_file(path)?,
+        }
     }
     Ok(())
 }

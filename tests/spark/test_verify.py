@@ -14,7 +14,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from cluster.cluster import Cluster
 from kafkastore._core import BatchHeaders
 from kafkastore.cli import spark_verify
-from kafkastore.cli.spark_arguments import UsageError, parse
+from kafkastore.cli.spark_arguments import parse
+from kafkastore.cli.usage import UsageError
 from kafkastore.spark.pipeline.verify import verify_cluster
 
 if TYPE_CHECKING:

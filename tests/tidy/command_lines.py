@@ -61,7 +61,7 @@ def complaint_of_part(words: list[str]) -> str:
 def _outcome(words: tuple[str, ...], *, stops_before: bool = False) -> str | frozenset[str]:
     """The sentence on stderr, or the options that the parser knows when it has understood the line (before it looks at
     the line with ``stops_before``)."""
-    from kafkastore.cli import broker, check, main, verbs
+    from kafkastore.cli import broker, main, verbs
 
     said = io.StringIO()
     with contextlib.ExitStack() as stack:
@@ -69,7 +69,6 @@ def _outcome(words: tuple[str, ...], *, stops_before: bool = False) -> str | fro
             (argparse.ArgumentParser, "parse_args"),
             (argparse.ArgumentParser, "parse_intermixed_args"),
             (broker, "parse_arguments"),
-            (check, "parse_arguments"),
             (verbs, "_parse"),
         ):
             stack.enter_context(mock.patch.object(owner, name, _stopping(getattr(owner, name), stops_before)))

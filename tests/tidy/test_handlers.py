@@ -199,6 +199,12 @@ def test_handlers_name_the_types_of_their_requests() -> None:
     report(requests_of_other_types(source(PYTHON / "handlers" / f"{module}.py") for module in apis()))
 
 
+def test_every_stub_of_a_message_is_imported() -> None:
+    imported = {node.module for one in python_sources() for node in one.every(ast.ImportFrom)}
+    stubs = (PYTHON / "protocol").glob("*.pyi")
+    report(f"{stub}: no module imports it" for stub in stubs if f"{TYPES}.{stub.stem}" not in imported)
+
+
 def test_no_signature_of_a_handler_says_any() -> None:
     report(signatures_that_say_any(HANDLERS))
 

@@ -7,6 +7,7 @@ import logging
 import sys
 
 from kafkastore.cli.process_limits import raise_descriptor_limit, shortage_of
+from kafkastore.cli.usage import UsageError
 from kafkastore.errors import KafkastoreError
 
 USAGE = """\
@@ -24,15 +25,8 @@ options:
 
 
 def main(arguments: list[str]) -> int:
-    """Runs a broker; returns the exit status: 0 stopped cleanly, 1 could not start or failed, 2 wrong usage."""
-    try:
-        path, overrides = parse_arguments(arguments)
-    except UsageError as error:
-        sys.stderr.write(f"kafkastore broker: {error}\n\n{USAGE}")
-        return 2
-    if path == "--help":
-        sys.stdout.write(USAGE)
-        return 0
+    """Runs a broker; returns the exit status: 0 stopped cleanly, 1 could not start or failed. Raises UsageError."""
+    path, overrides = parse_arguments(arguments)
     logging.raiseExceptions = False  # logging must not report a stderr that is full or gone on that stderr
     handler = logging.StreamHandler()
     handler.setFormatter(_OneLineFormatter("[%(asctime)s] %(levelname)s %(message)s (%(name)s)"))
@@ -72,18 +66,12 @@ def _on_one_line(text: str) -> str:
     return text if text.isprintable() else "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
 
 
-class UsageError(Exception):
-    """The command line cannot be understood."""
-
-
 def parse_arguments(arguments: list[str]) -> tuple[str | None, list[str]]:
-    """(path of the properties file or None, overrides); the path is "--help" when help was asked for."""
+    """(path of the properties file or None, overrides). Raises UsageError."""
     path: str | None = None
     overrides: list[str] = []
     remaining = iter(arguments)
     for argument in remaining:
-        if argument in ("-h", "--help"):
-            return "--help", []
         if argument == "--override":
             override = next(remaining, None)
             if override is None:

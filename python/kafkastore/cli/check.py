@@ -10,11 +10,14 @@ import os
 import sys
 import threading
 import time
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from kafkastore.cli.arguments import Parser, whole_number
+from kafkastore.cli.usage import UsageError
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    import argparse
+    from collections.abc import Mapping
 
     from kafkastore._core import Check, CheckFinding, CheckProgress, CheckReport
     from kafkastore.spark.pipeline.replicas import Finding
@@ -42,37 +45,12 @@ _POLL_S = 0.1
 _BAR_WIDTH = 30
 
 
-class UsageError(Exception):
-    """The command line cannot be understood."""
-
-
-@dataclass
-class Arguments:
-    """The options of the command line."""
-
-    paths: list[str] = field(default_factory=list)
-    topic: str | None = None
-    threads: int = 0
-    deep: bool = False
-    as_json: bool = False
-    progress: bool = True
-    help: bool = False
-
-
 def main(arguments: list[str]) -> int:
-    """Runs a check; returns the exit status, see USAGE."""
-    try:
-        parsed = parse_arguments(arguments)
-    except UsageError as error:
-        sys.stderr.write(f"kafkastore check: {error}\n")
-        return 2
-    if parsed.help:
-        sys.stdout.write(USAGE)
-        return 0
+    """Runs a check; returns the exit status, see USAGE. Raises UsageError."""
+    parsed = parse_arguments(arguments)
     from kafkastore._core import Check
 
-    threads = parsed.threads or len(os.sched_getaffinity(0))
-    check = Check(parsed.paths, topic=parsed.topic, threads=threads, deep=parsed.deep)
+    check = Check(parsed.paths, topic=parsed.topic, threads=parsed.threads, deep=parsed.deep)
     began = time.monotonic()
     try:
         report = _run(check, parsed.progress and sys.stderr.isatty())
@@ -86,45 +64,19 @@ def main(arguments: list[str]) -> int:
     return 1 if report.faults else 0
 
 
-def parse_arguments(arguments: list[str]) -> Arguments:
+def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     """Parses the command line. Raises UsageError with one sentence."""
-    parsed = Arguments()
-    remaining = iter(arguments)
-    for argument in remaining:
-        name, equals, value = argument.partition("=")
-        if name in ("--topic", "--threads"):
-            _set(parsed, name, value if equals else _next(name, remaining))
-        elif argument in ("-h", "--help"):
-            parsed.help = True
-        elif argument == "--deep-iteration":
-            parsed.deep = True
-        elif argument == "--json":
-            parsed.as_json = True
-        elif argument == "--no-progress":
-            parsed.progress = False
-        elif argument.startswith("-"):
-            raise UsageError(f"unknown option {argument}; see kafkastore check --help")
-        else:
-            parsed.paths.append(argument)
-    if not parsed.paths and not parsed.help:
+    parser = Parser("check", "; see kafkastore check --help")
+    parser.add_argument("paths", metavar="DIR", nargs="*")
+    parser.add_argument("--topic")
+    parser.add_argument("--threads", type=whole_number(1, 1024), default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--deep-iteration", dest="deep", action="store_true")
+    parser.add_argument("--json", dest="as_json", action="store_true")
+    parser.add_argument("--no-progress", dest="progress", action="store_false")
+    parsed = parser.parse_intermixed_args(arguments)
+    if not parsed.paths:
         raise UsageError("no directory is given; name an entry of log.dirs, a partition's directory or a .log file")
     return parsed
-
-
-def _next(name: str, remaining: Iterator[str]) -> str:
-    value = next(remaining, None)
-    if value is None:
-        raise UsageError(f"{name} needs a value after it")
-    return value
-
-
-def _set(parsed: Arguments, name: str, value: str) -> None:
-    if name == "--topic":
-        parsed.topic = value
-        return
-    if not (value.isascii() and value.isdigit() and 1 <= int(value) <= 1024):
-        raise UsageError(f"--threads {value} is not a number from 1 to 1024")
-    parsed.threads = int(value)
 
 
 def _run(check: Check, shows_progress: bool) -> CheckReport:

@@ -82,9 +82,6 @@ def main(arguments: list[str]) -> int:
 
 
 def _run(command: str, given: list[str]) -> int:
-    if {"-h", "--help"} & {command, *given}:
-        sys.stdout.write(USAGE)
-        return 0
     from kafkastore.admin.cluster_client import AdminError
 
     if command not in COMMANDS:

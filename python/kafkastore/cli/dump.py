@@ -6,14 +6,14 @@ to a log directory. An error is one sentence on stderr; a reader that goes away 
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafkastore.cli.arguments import Parser, UsageError, offset_or_time
+from kafkastore.cli.arguments import Parser, offset_or_time, whole_number
+from kafkastore.cli.usage import UsageError
 
 if TYPE_CHECKING:
     from kafkastore.scanning.bounds import Bound
@@ -79,19 +79,8 @@ class DumpOptions:
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command; returns the exit status."""
-    if any(argument in ("-h", "--help") for argument in arguments):
-        sys.stdout.write(USAGE)
-        return 0
-    try:
-        options = parse_arguments(arguments)
-    except UsageError as error:
-        sys.stderr.write(f"kafkastore dump: {error}\n\n{USAGE}")
-        return 2
-    return _run(options)
-
-
-def _run(options: DumpOptions) -> int:
+    """Runs the command; returns the exit status. Raises UsageError."""
+    options = parse_arguments(arguments)
     from kafkastore._core import ScanError
     from kafkastore.cli.scan_sentences import error_sentence
 
@@ -128,12 +117,12 @@ def parse_arguments(arguments: list[str]) -> DumpOptions:
     parser.add_argument("topic", metavar="TOPIC", nargs="?")
     parser.add_argument("--from", dest="start", type=offset_or_time)
     parser.add_argument("--to", dest="end", type=offset_or_time)
-    parser.add_argument("--partition", dest="partitions", type=_number, action="append")
+    parser.add_argument("--partition", dest="partitions", type=whole_number(0), action="append")
     parser.add_argument("--format", choices=("text", "json", "parquet"), default="text")
     parser.add_argument("--output", type=Path)
     parser.add_argument("--columns", default=",".join(COLUMNS))
     parser.add_argument("--isolation-level", choices=ISOLATION_LEVELS, default=ISOLATION_LEVELS[0])
-    parser.add_argument("--max-records", type=_number)
+    parser.add_argument("--max-records", type=whole_number(0))
     parser.add_argument("--ignore-corrupt-batches", dest="ignores_corrupt_batches", action="store_true")
     parser.add_argument("--batches", dest="is_batches", action="store_true")
     given = vars(parser.parse_args(arguments))
@@ -149,12 +138,6 @@ def parse_arguments(arguments: list[str]) -> DumpOptions:
     if options.format == "parquet" and options.output is None:
         raise UsageError("--format parquet needs --output FILE")
     return options
-
-
-def _number(text: str) -> int:
-    if not text.isascii() or not text.isdigit():
-        raise argparse.ArgumentTypeError(f"{text!r} is no number; give one from 0 on")
-    return int(text)
 
 
 def find_source(options: DumpOptions) -> DumpSource:

@@ -16,7 +16,8 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafkastore.cli.arguments import Parser, UsageError, offset_or_time
+from kafkastore.cli.arguments import Parser, offset_or_time, whole_number
+from kafkastore.cli.usage import UsageError
 
 if TYPE_CHECKING:
     from kafkastore.scanning.export import Exported, ExportRequest, FileExport
@@ -58,15 +59,8 @@ _BAR_WIDTH = 30
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command; returns the exit status, see USAGE."""
-    if not arguments or {"-h", "--help"} & set(arguments):
-        (sys.stdout if arguments else sys.stderr).write(USAGE)
-        return 0 if arguments else 2
-    try:
-        given = _parsed(arguments)
-    except UsageError as error:
-        sys.stderr.write(f"kafkastore export: {error}\n")
-        return 2
+    """Runs the command; returns the exit status, see USAGE. Raises UsageError."""
+    given = _parsed(arguments)
     try:
         from kafkastore.scanning.export import ExportError
     except ImportError:
@@ -129,7 +123,7 @@ def _parsed(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--compression", choices=CODECS, default=CODECS[0])
     parser.add_argument("--file-size", type=_size, default=256 << 20)
     parser.add_argument("--row-group-size", type=_size, default=64 << 20)
-    parser.add_argument("--threads", type=_threads, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--threads", type=whole_number(1, 1024), default=len(os.sched_getaffinity(0)))
     parser.add_argument("--allow-data-loss", action="store_true")
     parser.add_argument("--ignore-corrupt-batches", action="store_true")
     parser.add_argument("--json", dest="is_json", action="store_true")
@@ -175,12 +169,6 @@ def _size(text: str) -> int:
     if match is None or int(match[1]) == 0:
         raise argparse.ArgumentTypeError(f"{text!r} is no size; give bytes, or a number with k, M or G, as 256M")
     return int(match[1]) * UNITS[match[2]]
-
-
-def _threads(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 1024):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to 1024")
-    return int(text)
 
 
 class _Progress:

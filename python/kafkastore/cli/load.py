@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafkastore.cli.arguments import Parser, UsageError
+from kafkastore.cli.arguments import Parser
 from kafkastore.cli.scan_sentences import error_sentence, option_names
 
 if TYPE_CHECKING:
@@ -46,16 +46,8 @@ ROWS_AT_ONCE = 65_536
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command; returns the exit status."""
-    if any(argument in ("-h", "--help") for argument in arguments):
-        sys.stdout.write(USAGE)
-        return 0
-    try:
-        options = parse_arguments(arguments)
-    except UsageError as error:
-        sys.stderr.write(f"kafkastore load: {error}\n\n{USAGE}")
-        return 2
-    return _run(options)
+    """Runs the command; returns the exit status. Raises UsageError."""
+    return _run(parse_arguments(arguments))
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:

@@ -10,6 +10,8 @@ from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, TextIO
 
+from kafkastore.cli.usage import UsageError
+
 if TYPE_CHECKING:
     from types import ModuleType
 
@@ -52,6 +54,11 @@ exit status: a command's --help says; of each 130 Ctrl-C, 141 nobody reads what 
 COMMANDS = ("broker", "check", "dump", "sql", "export", "load", "metadata", "stray", "cluster", "security", "spark")
 """Each is a module of this folder, imported when it is asked for: a start is not to wait for the others."""
 
+NEED_ARGUMENTS: Final = ("sql", "export", "metadata", "stray", "security", "spark")
+"""Their usage is the answer when there are none."""
+
+ARE_LONG: Final = ("check", "sql", "export", "spark")
+"""Their usage would hide what is wrong with a command line."""
 
 ENDED_BY_SIGNAL: Final = 128
 """What a shell adds to the number of a signal."""
@@ -89,12 +96,26 @@ def _run(given: list[str]) -> int:
 
         sys.stdout.write(f"kafkastore {__version__}\n")
         return 0
-    if command in COMMANDS:
-        chosen: ModuleType = import_module(f"kafkastore.cli.{command}")
-        status: int = chosen.main(given[1:])
-        return status
-    sys.stderr.write(f"kafkastore: there is no command {command}; see kafkastore --help\n")
-    return 2
+    if command not in COMMANDS:
+        sys.stderr.write(f"kafkastore: there is no command {command}; see kafkastore --help\n")
+        return 2
+    return _run_command(import_module(f"kafkastore.cli.{command}"), command, given[1:])
+
+
+def _run_command(module: ModuleType, command: str, arguments: list[str]) -> int:
+    """What all commands have in common: help, and command lines that cannot be understood."""
+    if {"-h", "--help"} & set(arguments):
+        sys.stdout.write(module.USAGE)
+        return 0
+    if not arguments and command in NEED_ARGUMENTS:
+        sys.stderr.write(module.USAGE)
+        return 2
+    try:
+        status: int = module.main(arguments)
+    except UsageError as error:
+        sys.stderr.write(f"kafkastore {command}: {error}\n{'' if command in ARE_LONG else chr(10) + module.USAGE}")
+        return 2
+    return status
 
 
 def _unwritten(given: list[str], error: OSError) -> int:

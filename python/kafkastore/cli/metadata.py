@@ -50,7 +50,7 @@ exit status: 0 done, 1 refused, failed, found damaged or a wrong configuration, 
 
 def main(arguments: list[str]) -> int:
     """Runs a command; returns the exit status, see USAGE."""
-    return run_verb("metadata", USAGE, _VERBS, arguments)
+    return run_verb(_VERBS, arguments)
 
 
 def _path_of(config: BrokerConfig) -> str:

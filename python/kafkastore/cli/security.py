@@ -41,15 +41,12 @@ usage
 
 def main(arguments: list[str]) -> int:
     """Runs a command; returns the exit status, see USAGE."""
-    if not arguments or {"-h", "--help"} & set(arguments):
-        (sys.stdout if arguments else sys.stderr).write(USAGE)
-        return 0 if arguments else 2
     if arguments[0] in _OF_FOLDERS:
         return _of_folder(*arguments)
     from kafkastore.cli import security_doctor
     from kafkastore.cli.verbs import Verb, run_verb
 
-    return run_verb("security", USAGE, {"doctor": Verb(security_doctor.run)}, arguments)
+    return run_verb({"doctor": Verb(security_doctor.run)}, arguments)
 
 
 _OF_FOLDERS: Final[dict[str, dict[str, str | None]]] = {
@@ -63,7 +60,7 @@ _OF_FOLDERS: Final[dict[str, dict[str, str | None]]] = {
 
 def _of_folder(command: str, *arguments: str) -> int:
     from kafkastore.cli import security_folder, security_init
-    from kafkastore.cli.arguments import Parser, UsageError
+    from kafkastore.cli.arguments import Parser
     from kafkastore.errors import KafkastoreError
 
     parser = Parser(f"security {command}")
@@ -79,9 +76,6 @@ def _of_folder(command: str, *arguments: str) -> int:
     }
     try:
         return runs[command](parser.parse_args(list(arguments)))
-    except UsageError as error:
-        sys.stderr.write(f"kafkastore security {command}: {error}\n\n{USAGE}")
-        return 2
     except KafkastoreError as error:
         sys.stderr.write(f"kafkastore security {command}: {error.client_message}\n")
         return 1

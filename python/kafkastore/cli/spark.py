@@ -9,6 +9,8 @@ from __future__ import annotations
 import sys
 from contextlib import suppress
 
+from kafkastore.cli.usage import UsageError
+
 USAGE = """\
 usage: kafkastore spark export DIR... --topic NAME --output FOLDER [options]
        kafkastore spark verify DIR... [--topic NAME] [options]
@@ -71,24 +73,12 @@ COMMANDS = ("export", "verify", "stats", "replay")
 
 
 def main(arguments: list[str]) -> int:
-    """Runs a command; returns the exit status, see USAGE."""
-    if not arguments or {"-h", "--help"} & set(arguments):
-        (sys.stdout if arguments else sys.stderr).write(USAGE)
-        return 0 if arguments else 2
-    from kafkastore.cli.spark_arguments import UsageError
-
-    try:
-        return _run(arguments[0], arguments[1:])
-    except UsageError as error:
-        sys.stderr.write(f"kafkastore spark: {error}\n")
-        return 2
-
-
-def _run(command: str, given: list[str]) -> int:
+    """Runs a command; returns the exit status, see USAGE. Raises UsageError."""
     from importlib import import_module
 
-    from kafkastore.cli.spark_arguments import UsageError, parse
+    from kafkastore.cli.spark_arguments import parse
 
+    command, *given = arguments
     if command not in COMMANDS:
         raise UsageError(f"there is no command {command}; the commands are {', '.join(COMMANDS)}")
     try:
@@ -100,14 +90,14 @@ def _run(command: str, given: list[str]) -> int:
         sys.stderr.write(f"kafkastore spark {command}: {sentence}\n")
         return 1
     module = import_module(f"kafkastore.cli.spark_{command}")
-    arguments = parse(command, module.add_arguments, given)
-    wanted = module.understand(arguments)
+    understood = parse(command, module.add_arguments, given)
+    wanted = module.understand(understood)
     log = log_file()
     is_log_useful = False
     try:
-        spark = start(f"kafkastore spark {command}", arguments.master, {**module.CONF, **arguments.conf}, log)
+        spark = start(f"kafkastore spark {command}", understood.master, {**module.CONF, **understood.conf}, log)
         try:
-            return int(module.run(spark, arguments, wanted))
+            return int(module.run(spark, understood, wanted))
         finally:
             with suppress(Exception):  # a JVM that has died
                 spark.stop()

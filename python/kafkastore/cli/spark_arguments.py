@@ -5,21 +5,20 @@ Checks text; looks at no file and starts nothing. A mistake is a UsageError of o
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkastore.cli.arguments import Parser
+from kafkastore.cli.usage import UsageError
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable
 
 UNITS: Final = {"": 1, "k": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-
-
-class UsageError(Exception):
-    """The command line cannot be understood."""
 
 
 @dataclass(frozen=True)
@@ -55,14 +54,9 @@ class SparkArguments:
         return {"kafka.bootstrap.servers": self.bootstrap_server, **self.kafka}
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{self.prog}: {message}; see kafkastore spark --help")
-
-
 def parse(command: str, add_arguments: Callable[[argparse.ArgumentParser], None], given: list[str]) -> SparkArguments:
     """Parses the command line of a command. Raises UsageError."""
-    parser = _Parser(prog=command, add_help=False, allow_abbrev=False)
+    parser = Parser(f"spark {command}", "; see kafkastore spark --help")
     parser.add_argument("log_dirs", nargs="*", metavar="DIR")
     parser.add_argument("--topic", dest="topics", action="append", default=[])
     parser.add_argument("--topic-pattern", dest="pattern")

@@ -6,7 +6,8 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from kafkastore.cli.spark_arguments import SparkArguments, UsageError, bound_of, need_topic, size_of, time_of
+from kafkastore.cli.spark_arguments import SparkArguments, bound_of, need_topic, size_of, time_of
+from kafkastore.cli.usage import UsageError
 from kafkastore.scanning.topics import readable
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from kafkastore.cli.spark_arguments import SparkArguments, UsageError, bound_of, count_of, kafka_of
+from kafkastore.cli.spark_arguments import SparkArguments, bound_of, count_of, kafka_of
+from kafkastore.cli.usage import UsageError
 
 if TYPE_CHECKING:
     import argparse

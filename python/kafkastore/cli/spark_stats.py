@@ -8,7 +8,8 @@ import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkastore.cli.spark_arguments import SparkArguments, UsageError, count_of
+from kafkastore.cli.spark_arguments import SparkArguments, count_of
+from kafkastore.cli.usage import UsageError
 from kafkastore.scanning.topics import readable
 
 if TYPE_CHECKING:

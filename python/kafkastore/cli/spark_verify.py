@@ -7,12 +7,14 @@ import time
 from typing import TYPE_CHECKING
 
 from kafkastore.cli.check import json_of, line_of, summary_of
-from kafkastore.cli.spark_arguments import SparkArguments, UsageError
+from kafkastore.cli.usage import UsageError
 
 if TYPE_CHECKING:
     import argparse
 
     from pyspark.sql import SparkSession
+
+    from kafkastore.cli.spark_arguments import SparkArguments
 
 CONF: dict[str, str] = {}
 

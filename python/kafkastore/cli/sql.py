@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafkastore.cli.arguments import Parser, UsageError
+from kafkastore.cli.arguments import Parser, whole_number
 from kafkastore.cli.ending import end_at_once
+from kafkastore.cli.usage import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,15 +79,8 @@ class SqlOptions:
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command; returns the exit status, see USAGE."""
-    if not arguments or {"-h", "--help"} & set(arguments):
-        (sys.stdout if arguments else sys.stderr).write(USAGE)
-        return 0 if arguments else 2
-    try:
-        options = parse_arguments(arguments)
-    except UsageError as error:
-        sys.stderr.write(f"kafkastore sql: {error}\n")
-        return 2
+    """Runs the command; returns the exit status, see USAGE. Raises UsageError."""
+    options = parse_arguments(arguments)
     try:
         return _run(options)
     finally:
@@ -157,7 +151,7 @@ def parse_arguments(arguments: list[str]) -> SqlOptions:
     parser.add_argument("--isolation-level", choices=ISOLATION_LEVELS, default=ISOLATION_LEVELS[0])
     parser.add_argument("--format", choices=FORMATS, default=FORMATS[0])
     parser.add_argument("--output", type=Path)
-    parser.add_argument("--max-rows", type=_positive, default=MAX_ROWS)
+    parser.add_argument("--max-rows", type=whole_number(1, 1_000_000), default=MAX_ROWS)
     parser.add_argument("--param", dest="params", type=_pair, action="append", default=[])
     parser.add_argument("--ignore-corrupt-batches", dest="ignores_corrupt_batches", action="store_true")
     parser.add_argument("--binary", dest="is_binary", action="store_true")
@@ -173,12 +167,6 @@ def parse_arguments(arguments: list[str]) -> SqlOptions:
     return SqlOptions(
         **{**given, "query": query, "log_dirs": tuple(given["log_dirs"]), "params": dict(given["params"])}
     )
-
-
-def _positive(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 0 < int(text) <= 1_000_000):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to 1000000")
-    return int(text)
 
 
 def _pair(text: str) -> tuple[str, str]:

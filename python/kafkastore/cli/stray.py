@@ -37,7 +37,7 @@ exit status: 0 done, 1 refused or failed, with a sentence on stderr and nothing 
 
 def main(arguments: list[str]) -> int:
     """Runs a command; returns the exit status, see USAGE."""
-    return run_verb("stray", USAGE, _VERBS, arguments)
+    return run_verb(_VERBS, arguments)
 
 
 def _list(config: BrokerConfig, _: str) -> int:

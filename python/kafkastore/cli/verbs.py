@@ -8,14 +8,13 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
-from kafkastore.cli.broker import UsageError, parse_arguments
+from kafkastore.cli.broker import parse_arguments
+from kafkastore.cli.usage import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from kafkastore.config import BrokerConfig
-
-_HELP = ("-h", "--help")
 
 
 class Verb(NamedTuple):
@@ -26,22 +25,12 @@ class Verb(NamedTuple):
     operand: str = ""
 
 
-def run_verb(command: str, usage: str, verbs: Mapping[str, Verb], arguments: list[str]) -> int:
-    """Runs a verb. Returns its exit status; 1 when it raised a KafkastoreError, printed on stderr; 2 for wrong
-    usage."""
-    if not arguments or arguments[0] in _HELP:
-        (sys.stdout if arguments else sys.stderr).write(usage)
-        return 0 if arguments else 2
+def run_verb(verbs: Mapping[str, Verb], arguments: list[str]) -> int:
+    """Runs a verb. Returns its exit status; 1 when it raised a KafkastoreError, printed on stderr. Raises
+    UsageError."""
     from kafkastore.errors import KafkastoreError
 
-    try:
-        verb, operand, path, overrides = _parse(verbs, arguments)
-    except UsageError as error:
-        sys.stderr.write(f"kafkastore {command}: {error}\n\n{usage}")
-        return 2
-    if path == "--help":
-        sys.stdout.write(usage)
-        return 0
+    verb, operand, path, overrides = _parse(verbs, arguments)
     try:
         from kafkastore.config import BrokerConfig
 
@@ -58,7 +47,7 @@ def _parse(verbs: Mapping[str, Verb], arguments: list[str]) -> tuple[Verb, str, 
     if verb is None:
         raise UsageError(f"there is no command {name}")
     operand = ""
-    if verb.operand and remaining[:1] not in ([one] for one in _HELP):
+    if verb.operand:
         if not remaining or remaining[0].startswith("-"):
             raise UsageError(f"{name} needs a {verb.operand}")
         operand, *remaining = remaining

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kafkastore.cli import main as cli
-from kafkastore.cli.broker import UsageError, parse_arguments
+from kafkastore.cli.broker import parse_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +23,6 @@ def test_broker_takes_a_file_and_overrides_as_kafka_server_start_does() -> None:
     assert parse_arguments([]) == (None, [])
     assert parse_arguments(["s.properties", "--override", "a=1", "--override=b=2"]) == ("s.properties", ["a=1", "b=2"])
     assert parse_arguments(["--override", "a=1", "s.properties"]) == ("s.properties", ["a=1"])
-    assert parse_arguments(["s.properties", "--help"])[0] == "--help"
 
 
 @pytest.mark.parametrize(
@@ -35,8 +34,6 @@ def test_broker_takes_a_file_and_overrides_as_kafka_server_start_does() -> None:
     ],
 )
 def test_wrong_usage_is_named(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(UsageError, match=message):
-        parse_arguments(arguments)
     assert cli.main(["broker", *arguments]) == 2
     assert message in capsys.readouterr().err
 
@@ -44,7 +41,7 @@ def test_wrong_usage_is_named(arguments: list[str], message: str, capsys: pytest
 def test_help_and_version_go_to_stdout(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--help"]) == 0
     assert "kafkastore <command>" in capsys.readouterr().out
-    assert cli.main(["broker", "--help"]) == 0
+    assert cli.main(["broker", "s.properties", "--help"]) == 0
     assert "--override key=value" in capsys.readouterr().out
     assert cli.main(["--version"]) == 0
     assert capsys.readouterr().out == "kafkastore 0.0.0\n"
