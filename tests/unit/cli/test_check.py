@@ -7,9 +7,9 @@ import json
 from types import SimpleNamespace
 from typing import ClassVar
 
-import fake_engine
 import pytest
 
+from kafkastore import _core
 from kafkastore.cli import main as cli
 from kafkastore.cli.check import Arguments, UsageError, parse_arguments
 
@@ -45,7 +45,7 @@ class FakeCheck:
 
 @pytest.fixture(autouse=True)
 def fake(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fake_engine, "Check", FakeCheck, raising=False)
+    monkeypatch.setattr(_core, "Check", FakeCheck)
     monkeypatch.setattr(FakeCheck, "made", [])
 
 
