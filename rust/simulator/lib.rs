@@ -12,6 +12,7 @@ mod disk;
 mod late_offset_commit;
 mod mailbox;
 mod peers;
+mod probe;
 mod records;
 
 use std::collections::BTreeMap;
@@ -28,6 +29,7 @@ use self::answers::fill_in;
 use self::disk::Disk;
 use self::mailbox::Mailbox;
 use self::peers::SimulatedPeers;
+use self::probe::{Probe, control_request};
 use ::python::cleaner::PyCleanerReport;
 use ::python::convert::{ConfigMap, topic_id};
 use ::python::engine::PyEngine;
@@ -36,9 +38,8 @@ use ::python::values::Lease;
 use base::error::{Error, ErrorCode};
 use broker::planted::{self, Bug};
 use broker::{
-    Attempt, Broker, Budget, CleanerRun, CleanerStep, ClientInfo, ControlRequest, Delayed, Errand, Event, LeftProduce,
-    Next, Options, Peers, Place, ReplicaFetcher, Request, Rest, Scratch, Served, Source, Tried, Waiter, Wake,
-    go_on_waiting,
+    Attempt, Broker, CleanerRun, CleanerStep, ClientInfo, Delayed, Errand, LeftProduce, Next, Options, Peers, Place,
+    ReplicaFetcher, Request, Rest, Scratch, Served, Source, Tried, Waiter, Wake, go_on_waiting,
 };
 use coordinator::transactions::Rounds;
 use net::find_api;
@@ -435,15 +436,7 @@ impl Steps {
             client_id: Some(client_id),
             ..ClientInfo::new(token, Arc::from(LISTENER), self.client.host.clone())
         };
-        self.broker.events().push(Event::Request(ControlRequest {
-            token,
-            api_key,
-            api_version,
-            correlation_id: 0,
-            client: Arc::new(client),
-            body,
-            charge: Budget::new(0).account(),
-        }));
+        control_request(&self.broker, client, (token, api_key, api_version, 0), body);
         token
     }
 
@@ -592,6 +585,7 @@ fn plant(name: &str) -> PyResult<()> {
 #[pymodule]
 fn _simulator(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Disk>()?;
+    module.add_class::<Probe>()?;
     module.add_class::<Steps>()?;
     module.add_function(wrap_pyfunction!(simulated_engine, module)?)?;
     records::add_to(module)?;

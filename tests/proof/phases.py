@@ -30,7 +30,7 @@ TESTS = Path(__file__).resolve().parents[1]
 ROOT = TESTS.parent
 
 UNIT = ("unit", "history", "tidy", "proof")
-"""Folders whose tests take milliseconds; those of ``unit`` put a double of the data plane into their process."""
+"""Folders whose tests take milliseconds; those of ``unit`` have a data plane without threads in their process."""
 
 COMPUTING = ("simulator", "spark", "scan", "parity")
 """Folders whose tests use a core each, but for JVMs that start; the longest files first."""

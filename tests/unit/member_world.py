@@ -1,4 +1,4 @@
-"""A member of a cluster of one over the engine's double, and the test's own connection to the store, as another broker
+"""A member of a cluster of one over the stepped engine, and the test's own connection to the store, as another broker
 has."""
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pytest
-    from fake_engine import Engine
+    from stepped import Engine
 
     from kafkastore.server.broker import Broker
 

@@ -13,7 +13,7 @@ def test_dir_lists_what_the_readme_uses() -> None:
 
 
 def printed(program: str) -> list[str]:
-    """The words that the program prints in its own Python process, because this process has the engine's double."""
+    """The words that the program prints in its own Python process, because this process has imported more."""
     return subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.split()
 
 

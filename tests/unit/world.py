@@ -1,4 +1,4 @@
-"""A broker over the engine's test double, for tests: made on a running loop, with its data under a folder of the
+"""A broker over the stepped engine, for tests: made on a running loop, with its data under a folder of the
 test."""
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from fake_engine import Engine
+from stepped import Engine
 
 from kafkastore.config import BrokerConfig
 from kafkastore.server.broker import Broker

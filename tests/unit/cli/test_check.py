@@ -7,9 +7,9 @@ import json
 from types import SimpleNamespace
 from typing import ClassVar
 
-import fake_engine
 import pytest
 
+from kafkastore import _core
 from kafkastore.cli import main as cli
 
 SEEN = {"partitions": 2, "segments": 3, "batches": 40, "records": 120, "bytes": 5000}
@@ -44,7 +44,7 @@ class FakeCheck:
 
 @pytest.fixture(autouse=True)
 def fake(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fake_engine, "Check", FakeCheck, raising=False)
+    monkeypatch.setattr(_core, "Check", FakeCheck)
     monkeypatch.setattr(FakeCheck, "made", [])
 
 

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,7 +45,7 @@ def test_help_and_version_go_to_stdout(capsys: pytest.CaptureFixture[str]) -> No
     assert cli.main(["broker", "s.properties", "--help"]) == 0
     assert "--override key=value" in capsys.readouterr().out
     assert cli.main(["--version"]) == 0
-    assert capsys.readouterr().out == "kafkastore 0.0.0\n"
+    assert capsys.readouterr().out == f"kafkastore {version('kafkastore')}\n"
 
 
 @pytest.mark.parametrize("command", ["metadata", "stray", "cluster", "security", "spark"])

@@ -8,8 +8,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
-from compiled_core import broker_of_the_engine
-from world import run
+from world import broker_config, run
 
 from fixtures.offsets.wire_client import WireClient
 from kafkastore.coordinator.group.classic.join import JoinRequest
@@ -19,6 +18,8 @@ from kafkastore.coordinator.group.removal import Remover
 from kafkastore.coordinator.runtime.clock import LoopClock
 from kafkastore.errors import ErrorCode
 from kafkastore.internal_topics import OFFSETS_TOPIC
+from kafkastore.server.broker import Broker
+from peer.broker_process import free_port
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable
@@ -111,9 +112,21 @@ async def loaded(coordinator: GroupCoordinator) -> None:
 
 
 @asynccontextmanager
+async def listening(folder: Path, **properties: str) -> AsyncIterator[tuple[Broker, int]]:
+    """A running broker with threads and sockets, and the port it listens on; the broker is stopped at the end."""
+    port = free_port()
+    broker = Broker(broker_config(folder, listeners=f"PLAINTEXT://127.0.0.1:{port}", **properties))
+    await broker.start()
+    try:
+        yield broker, port
+    finally:
+        await broker.stop()
+
+
+@asynccontextmanager
 async def coordinating(folder: Path, **properties: str) -> AsyncIterator[tuple[Any, GroupCoordinator, Client]]:
     """A broker whose ``__consumer_offsets`` is loaded, and which has topics t and u."""
-    async with broker_of_the_engine(folder, **{**CONFIG, **properties}) as (broker, port):
+    async with listening(folder, **{**CONFIG, **properties}) as (broker, port):
         services = broker.services
         client = Client(port)
         try:
@@ -150,7 +163,7 @@ def keys_of(services: Any, partition: int) -> Iterable[tuple[bytes, bytes | None
 
 def test_offsets_topic_is_not_created_before_it_is_requested(tmp_path: Path) -> None:
     async def body() -> None:
-        async with broker_of_the_engine(tmp_path, **CONFIG) as (broker, _):
+        async with listening(tmp_path, **CONFIG) as (broker, _):
             services = broker.services
             assert services.image.topic(OFFSETS_TOPIC) is None
             coordinator = services.group_coordinator
@@ -250,7 +263,7 @@ def test_a_restarted_broker_serves_its_groups_without_a_request_to_the_control_p
         async with coordinating(tmp_path) as (_, coordinator, client):
             joined = await stable_member(coordinator)
             assert await client.commit({("t", 0): 5}, "simple") == ErrorCode.NONE
-        async with broker_of_the_engine(tmp_path, **CONFIG) as (_, port):
+        async with listening(tmp_path, **CONFIG) as (_, port):
             client = Client(port)
             async with asyncio.timeout(LIMIT_S):
                 while isinstance(found := await client.fetched("simple"), int):
@@ -296,7 +309,7 @@ def test_a_partition_that_is_not_led_is_not_loaded(tmp_path: Path, caplog: pytes
 def test_offsets_expire_also_after_a_pass_that_a_bug_ended(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async def body() -> None:
         properties = {**CONFIG, "offsets__retention__check__interval__ms": "1"}
-        async with broker_of_the_engine(tmp_path, **properties) as (broker, _):
+        async with listening(tmp_path, **properties) as (broker, _):
             passes = asyncio.Semaphore(0)
 
             def fail() -> None:

@@ -1,4 +1,4 @@
-"""The transaction coordinator of a started broker over the engine's double: its topic, its elections, its lists and
+"""The transaction coordinator of a started broker over the stepped engine: its topic, its elections, its lists and
 descriptions. KIP-664."""
 
 from __future__ import annotations
@@ -9,19 +9,21 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fake_engine import EngineError, LoadedTransactions, TransactionDescription
+from stepped import refusal
 from world import run, running_broker, started_broker
 
+from kafkastore._core import build_batch
 from kafkastore.coordinator.transaction.config import TransactionConfig
 from kafkastore.coordinator.transaction.listing import TransactionFilters
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.internal_topics import TRANSACTION_STATE_TOPIC
+from unit.transaction_log import Kept, batch_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-    from fake_engine import Transactions
+    from stepped import Noting
 
     from kafkastore.coordinator.transaction_coordinator import TransactionCoordinator
 
@@ -34,8 +36,8 @@ PARTITIONS = {
 START_MS = 1_000
 
 
-def described(transactional_id: str, state: str = "Ongoing", producer_id: int = 7) -> TransactionDescription:
-    return TransactionDescription(transactional_id, producer_id, 3, state, 60_000, START_MS, [("t", 0)])
+def kept(transactional_id: str, state: str = "Ongoing", producer_id: int = 7) -> Kept:
+    return Kept(transactional_id, producer_id, 3, state, 60_000, START_MS, [("t", 0)])
 
 
 async def until(holds: Callable[[], object]) -> None:
@@ -46,29 +48,37 @@ async def until(holds: Callable[[], object]) -> None:
 
 @asynccontextmanager
 async def coordinating(folder: Path, **properties: str) -> AsyncIterator[tuple[Any, TransactionCoordinator]]:
-    """A broker whose ``__transaction_state`` is loaded; partition 0 keeps the ids a and b, partition 1 the id c."""
-
-    def prepare(engine: Any) -> None:
-        engine.transactions().kept = {
-            0: [described("a"), described("b", "Empty", 8)],
-            1: [described("c", "PrepareCommit")],
-        }
-
-    async with running_broker(folder, prepare, **{**PARTITIONS, **properties}) as broker:
+    """A broker whose ``__transaction_state`` is loaded; partition 0 keeps the ids b and d, partition 1 the id c."""
+    async with running_broker(folder, **{**PARTITIONS, **properties}) as broker:
         await broker.services.topics.create_internal(TRANSACTION_STATE_TOPIC)
         coordinator = broker.services.transactions.made
         assert coordinator is not None
         await until(lambda: is_loaded(coordinator))
+        rows = [kept("b"), kept("d", "Empty", 8)], [kept("c", "PrepareCommit")]
+        for partition, ids in enumerate(rows):
+            keep(broker.services, partition, batch_of(*ids))
+            coordinator.on_election(partition, 1)
+        await until(lambda: is_loaded(coordinator))
         yield broker.services, coordinator
+
+
+def keep(services: Any, partition: int, batch: bytes) -> None:
+    services.engine.append(TRANSACTION_STATE_TOPIC, partition, batch, 1, 0)
 
 
 def is_loaded(coordinator: TransactionCoordinator) -> bool:
     return bool(coordinator.partitions.states) and not coordinator.partitions.is_loading
 
 
-def engine_of(services: Any) -> Transactions:
-    found: Transactions = services.engine.transactions()
+def engine_of(services: Any) -> Noting:
+    found: Noting = services.engine.transactions()
     return found
+
+
+def active(services: Any) -> list[int]:
+    """The partitions whose ids the engine serves."""
+    transactions = engine_of(services).real
+    return [number for number in (0, 1) if transactions.list(number, [], [], -1, None, START_MS)]
 
 
 async def listed(coordinator: TransactionCoordinator, **filters: Any) -> list[str]:
@@ -92,7 +102,7 @@ def test_a_broker_without_the_topic_has_no_coordinator(tmp_path: Path) -> None:
 def test_the_coordinator_loads_the_partitions_that_the_broker_leads(tmp_path: Path) -> None:
     async def body() -> None:
         async with coordinating(tmp_path) as (services, coordinator):
-            assert engine_of(services).states == {0: "active", 1: "active"}
+            assert active(services) == [0, 1]
             assert coordinator.partitions.check(0) == ErrorCode.NONE
             assert services.engine.topic_configs[TRANSACTION_STATE_TOPIC]["cleanup.policy"] == "compact"
 
@@ -104,8 +114,7 @@ def test_a_restarted_broker_loads_its_partitions_without_any_request(tmp_path: P
         async with coordinating(tmp_path):
             pass
         async with running_broker(tmp_path, **PARTITIONS) as again:
-            transactions = engine_of(again.services)
-            await until(lambda: transactions.states == {0: "active", 1: "active"})
+            await until(lambda: active(again.services) == [0, 1])
 
     run(body)
 
@@ -114,9 +123,9 @@ def test_a_stop_gives_up_the_partitions_and_then_the_service(tmp_path: Path) -> 
     async def body() -> None:
         async with coordinating(tmp_path) as (services, coordinator):
             pass
-        transactions = engine_of(services)
-        assert transactions.calls[-3:] == ["close 0", "close 1", "stop"]
-        assert transactions.states == {}
+        calls = [(call.name, call.arguments) for call in engine_of(services).made[-3:]]
+        assert calls == [("close", (0,)), ("close", (1,)), ("stop", ())]
+        assert active(services) == []
         assert (
             await coordinator.list_transactions(TransactionFilters())
         ).error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -127,10 +136,15 @@ def test_a_stop_gives_up_the_partitions_and_then_the_service(tmp_path: Path) -> 
     run(body)
 
 
+def settings(services: Any) -> dict[str, Any]:
+    (call,) = [call for call in engine_of(services).made if call.name == "configure"]
+    return call.named
+
+
 def test_defaults_of_the_configuration_are_those_of_kafka(tmp_path: Path) -> None:
     async def body() -> None:
         async with coordinating(tmp_path) as (services, _):
-            assert engine_of(services).settings == TransactionConfig()._asdict()
+            assert settings(services) == TransactionConfig()._asdict()
 
     run(body)
 
@@ -145,7 +159,7 @@ def test_the_data_plane_gets_the_configuration(tmp_path: Path) -> None:
 
     async def body() -> None:
         async with coordinating(tmp_path, **keys) as (services, _):
-            assert engine_of(services).settings == {
+            assert settings(services) == {
                 "max_timeout_ms": 1,
                 "id_expiration_ms": 2,
                 "abort_interval_ms": 3,
@@ -162,7 +176,7 @@ def test_a_partition_that_is_resigned_is_closed_and_no_longer_listed(tmp_path: P
     async def body() -> None:
         async with coordinating(tmp_path) as (services, coordinator):
             coordinator.on_resignation(0)
-            assert engine_of(services).states == {1: "active"}
+            assert active(services) == [1]
             assert coordinator.partitions.check(0) == ErrorCode.NOT_COORDINATOR
             assert await listed(coordinator) == ["c"]
 
@@ -179,15 +193,20 @@ def test_a_partition_that_is_resigned_while_it_loads_is_not_activated(tmp_path: 
                 is_read.wait(LIMIT_S)
                 return load(partition, number)
 
-            transactions.load = slow  # type: ignore[method-assign]
-            transactions.calls.clear()
+            transactions.load = slow
+            transactions.made.clear()
             coordinator.on_election(0, 5)
-            await until(lambda: "begin 0" in transactions.calls)
+            await until(lambda: "begin" in transactions.calls)
             coordinator.on_resignation(0)
             is_read.set()
-            await until(lambda: "load 0" in transactions.calls)
+            await until(lambda: "load" in transactions.calls)
             await asyncio.sleep(0)
-            assert transactions.calls == ["begin 0", "close 0", "load 0"]
+            assert [(call.name, call.arguments[0]) for call in transactions.made] == [
+                ("begin", 0),
+                ("close", 0),
+                ("load", 0),
+            ]
+            assert active(services) == [1]
             assert coordinator.partitions.check(0) == ErrorCode.NOT_COORDINATOR
 
     run(body)
@@ -199,13 +218,17 @@ def test_a_partition_whose_load_fails_is_coordinated_again_from_the_next_electio
     async def body() -> None:
         async with coordinating(tmp_path) as (services, coordinator):
             transactions = engine_of(services)
-            transactions.loaded[0] = EngineError(ErrorCode.KAFKA_STORAGE_ERROR, "the disk is broken")
+
+            def fail(*_: object) -> Any:
+                raise refusal(ErrorCode.KAFKA_STORAGE_ERROR, "the disk is broken")
+
+            transactions.load = fail
             coordinator.on_election(0, 5)
             await until(lambda: 0 not in coordinator.partitions.states)
-            assert transactions.states == {1: "active"}
-            del transactions.loaded[0]
+            assert active(services) == [1]
+            del transactions.load
             coordinator.on_election(0, 6)
-            await until(lambda: transactions.states.get(0) == "active")
+            await until(lambda: active(services) == [0, 1])
 
     run(body)
     assert "Failed to load __transaction_state-0: the disk is broken" in caplog.text
@@ -214,12 +237,12 @@ def test_a_partition_whose_load_fails_is_coordinated_again_from_the_next_electio
 def test_records_that_a_load_skips_are_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async def body() -> None:
         async with coordinating(tmp_path) as (services, coordinator):
-            engine_of(services).loaded[1] = LoadedTransactions(1, 2, "a key of version 9")
+            keep(services, 1, build_batch([(b"\0\x09", b"")] * 2, 0))
             coordinator.on_election(1, 5)
             await until(lambda: is_loaded(coordinator))
 
     run(body)
-    assert "Skipped 2 records of __transaction_state-1 (a key of version 9)" in caplog.text
+    assert "Skipped 2 records of __transaction_state-1 (offset 1: a key of an unknown version)" in caplog.text
 
 
 # ---- administration
@@ -228,14 +251,14 @@ def test_records_that_a_load_skips_are_logged(tmp_path: Path, caplog: pytest.Log
 def test_lists_fulfil_every_filter(tmp_path: Path) -> None:
     async def body() -> None:
         async with coordinating(tmp_path) as (services, coordinator):
-            assert await listed(coordinator) == ["a", "b", "c"]
-            assert await listed(coordinator, states=["Ongoing", "PrepareCommit"]) == ["a", "c"]
-            assert await listed(coordinator, producer_ids=[8]) == ["b"]
-            assert await listed(coordinator, pattern="[bc]") == ["b", "c"]
-            assert await listed(coordinator, pattern="") == ["a", "b", "c"]
-            assert await listed(coordinator, min_duration_ms=0) == ["a", "b", "c"]
+            assert await listed(coordinator) == ["b", "d", "c"]
+            assert await listed(coordinator, states=["Ongoing", "PrepareCommit"]) == ["b", "c"]
+            assert await listed(coordinator, producer_ids=[8]) == ["d"]
+            assert await listed(coordinator, pattern="[cd]") == ["d", "c"]
+            assert await listed(coordinator, pattern="") == ["b", "d", "c"]
+            assert await listed(coordinator, min_duration_ms=0) == ["b", "d", "c"]
             assert await listed(coordinator, min_duration_ms=1 << 60) == []
-            assert engine_of(services).listed[0][:5] == (0, [], [], -1, None)
+            assert engine_of(services).of("list")[0][:5] == (0, [], [], -1, None)
 
     run(body)
 
@@ -245,7 +268,7 @@ def test_states_that_kafka_has_not_are_answered_and_select_nothing(tmp_path: Pat
         async with coordinating(tmp_path) as (_, coordinator):
             found = await coordinator.list_transactions(TransactionFilters(states=["Empty", "empty", "empty"]))
             assert (found.error_code, found.unknown_states) == (ErrorCode.NONE, ["empty"])
-            assert [row.transactional_id for row in found.transactions] == ["b"]
+            assert [row.transactional_id for row in found.transactions] == ["d"]
             found = await coordinator.list_transactions(TransactionFilters(states=["Open"]))
             assert found == (ErrorCode.NONE, ["Open"], [])
 
@@ -273,7 +296,7 @@ def test_a_list_while_a_partition_loads_is_refused(tmp_path: Path) -> None:
             found = await coordinator.list_transactions(TransactionFilters())
             assert found.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
             await until(lambda: is_loaded(coordinator))
-            assert await listed(coordinator) == ["a", "b", "c"]
+            assert await listed(coordinator) == ["b", "d", "c"]
 
     run(body)
 
@@ -288,7 +311,7 @@ def test_a_list_during_which_a_partition_begins_to_load_is_refused(tmp_path: Pat
                 coordinator.on_election(1, 5)
                 return list_partition(partition, *arguments)
 
-            transactions.list = electing  # type: ignore[method-assign]
+            transactions.list = electing
             found = await coordinator.list_transactions(TransactionFilters())
             assert found == (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, (), ())
 
@@ -315,6 +338,6 @@ def test_a_broker_stops_while_a_partition_loads(tmp_path: Path) -> None:
         coordinator = broker.services.transaction_coordinator
         coordinator.on_election(0, 5)
         await broker.stop()
-        assert engine_of(broker.services).states == {}
+        assert active(broker.services) == []
 
     run(body)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
-    from fake_engine import Engine
+    from stepped import Engine
 
     from kafkastore.metadata.sqlite import SqliteStore
     from kafkastore.server.broker import Broker

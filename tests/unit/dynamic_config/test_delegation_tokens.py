@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fake_engine import Security
+from stepped import Engine
 
 from kafkastore.config import BrokerConfig
 from kafkastore.dynamic_config.delegation_tokens import (
@@ -36,9 +36,14 @@ class World:
     def __init__(self, store: SqliteStore, properties: dict[str, str]) -> None:
         self.store = store
         self.now = 1000
-        self.security: Any = Security()
+        self.security: Any = Engine(1, "", [], {}).security()
         config = BrokerConfig({"listeners": "PLAINTEXT://:9092", **properties})
         self.tokens = DelegationTokens(config, store, self.security, lambda: self.now)
+
+    def published(self) -> list[tuple[Any, ...]]:
+        """(id, (user, password, end)) in effect."""
+        found: list[tuple[Any, ...]] = self.security.in_effect("publish_delegation_tokens", 1)
+        return found
 
 
 def check(folder: Path, test: Callable[[World], Awaitable[None]], properties: dict[str, str] | None = None) -> None:
@@ -65,7 +70,7 @@ def test_a_token_is_stored_as_kafka_stores_it_and_published(tmp_path: Path) -> N
             "expiryTimestamp": 1000 + DAY_MS,
             "tokenId": token.token_id,
         }
-        ((token_id, owner, _, ends_ms),) = world.security.tokens
+        ((token_id, (owner, _, ends_ms)),) = world.published()
         assert (token_id, owner, ends_ms) == (token.token_id, "alice", 1000 + DAY_MS)
 
     check(tmp_path, test)
@@ -95,13 +100,13 @@ def test_a_token_that_is_ended_at_once_is_gone_on_every_broker(tmp_path: Path) -
         hmac = world.tokens.hmac(token.token_id)
         other = World(world.store, SECRET)
         await other.tokens.reload_all()
-        assert len(other.security.tokens) == 1
+        assert len(other.published()) == 1
         assert await world.tokens.expire(hmac, ALICE, -7) == -7
-        assert world.security.tokens == []
+        assert world.published() == []
         with pytest.raises(DelegationTokenNotFoundError):
             await other.tokens.renew(hmac, ALICE, 1000)
         other.tokens.take({token.token_id: None})
-        assert other.security.tokens == []
+        assert other.published() == []
 
     check(tmp_path, test)
 
@@ -112,12 +117,12 @@ def test_ended_tokens_are_deleted_and_others_stay(tmp_path: Path) -> None:
         world.tokens.begin()
         world.now = 2000
         for _ in range(500):
-            if short.token_id not in {row[0] for row in world.security.tokens}:
+            if short.token_id not in {row[0] for row in world.published()}:
                 break
             await asyncio.sleep(0.01)
         await world.tokens.stop()
         assert await world.store.get_children(TOKENS) == [long.token_id]
-        assert {row[0] for row in world.security.tokens} == {long.token_id}
+        assert {row[0] for row in world.published()} == {long.token_id}
 
     check(tmp_path, test, SECRET | {"delegation.token.expiry.check.interval.ms": "10"})
 
@@ -140,7 +145,7 @@ def test_without_a_secret_no_token_is_made_or_taken(tmp_path: Path) -> None:
     async def test(world: World) -> None:
         token = await World(world.store, SECRET).tokens.create(ALICE, ALICE, [], 0)
         await world.tokens.reload_all()
-        assert world.security.tokens == []
+        assert world.published() == []
         for change in (world.tokens.renew, world.tokens.expire):
             with pytest.raises(DelegationTokensDisabledError):
                 await change(token.token_id.encode(), ALICE, 1000)
@@ -169,7 +174,7 @@ def test_malformed_nodes_are_logged_and_let_nobody_in(tmp_path: Path, caplog: py
         named_otherwise = (await world.store.get(f"{TOKENS}/{token.token_id}")).data
         await world.store.create(f"{TOKENS}/other", named_otherwise)
         await world.tokens.reload_all()
-        assert [row[0] for row in world.security.tokens] == [token.token_id]
+        assert [row[0] for row in world.published()] == [token.token_id]
         assert len(caplog.messages) == len(contents)
         assert not any("secret" in message for message in caplog.messages)
 
@@ -194,6 +199,6 @@ def test_nodes_that_no_token_has_stop_no_start(tmp_path: Path, content: bytes) -
         wrong = node.replace(b"User:alice", b"\\ud800") if b"owner" in content else content
         await world.store.create(f"{TOKENS}/wrong", wrong.replace(good.token_id.encode(), b"wrong"))
         await world.tokens.reload_all()
-        assert [one[0] for one in world.security.tokens] == [good.token_id]
+        assert [one[0] for one in world.published()] == [good.token_id]
 
     check(tmp_path, test)

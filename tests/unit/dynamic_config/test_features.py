@@ -44,7 +44,8 @@ def check(folder: Path, test: Callable[[Broker, SqliteStore], Awaitable[None]], 
 
 def published(broker: Broker) -> tuple[int, dict[str, int]]:
     engine: Any = broker.services.engine
-    epoch, levels = engine.features
+    epoch, rows = engine.of("publish_features")[-1]
+    levels = dict(rows)
     assert levels["metadata.version"] == 30, "the one level of it"
     return epoch, {name: level for name, level in levels.items() if name != "metadata.version"}
 

@@ -1,4 +1,4 @@
-"""A broker without sockets: real handlers, owners, controller and SQLite store over an engine in memory.
+"""A broker without sockets: real handlers, owners, controller, SQLite store and stepped engine.
 
 ``ask`` handles a request as ``server/kafka_apis.py`` does: bytes in, bytes out, at any version.
 """
@@ -10,9 +10,9 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from fake_engine import Request
+from stepped import Engine, Request, taken
 
-from kafkastore._core import Unwritten, decode_request
+from kafkastore._core import Lease, Unwritten, decode_request
 from kafkastore.config import BrokerConfig
 from kafkastore.dynamic_config.broker_configs import DynamicBrokerConfigs
 from kafkastore.dynamic_config.kept_configs import KeptConfigs
@@ -28,8 +28,6 @@ from kafkastore.requests.registry import APIS, Api
 from kafkastore.server.assembly import BrokerParts
 from kafkastore.server.surroundings import REAL
 from unit.plain_messages import request_body
-
-from .admin_engine import AdminEngine
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping
@@ -49,7 +47,8 @@ class OneBroker:
             "num.partitions": "1",
         }
         config = BrokerConfig({**given, **(properties or {})})
-        self.engine = AdminEngine(1, config.log_dirs)
+        self.engine = Engine(1, "MkU3OEVBNTcwNTJENDM2Qg", config.log_dirs, {})
+        self.engine.open_log_dirs({}, {})
         engine: Any = self.engine
         self.store = SqliteStore(str(folder / "metadata.sqlite"))
         self.log_manager = LogManager(config, engine)
@@ -129,11 +128,23 @@ class OneBroker:
         api = _api(module)
         assert api.has_version(version), f"{api} is not served at {version}"
         request = decode_request(api.key, version, body, api.max_rows)
-        context = RequestContext(Request(api.key, version, b""), api, self.services)  # type: ignore[arg-type]
+        context = RequestContext(taken(Request(api.key, version, b"")), api, self.services)
         return api, context, request
 
     async def _handle(self, module: str, context: RequestContext, request: Any) -> Any:
         return await import_module(f"kafkastore.handlers.{module}").handle(context, request)
+
+    def lease(self, topic: str, replicas: tuple[int, ...], leader: int, leader_epoch: int) -> None:
+        """Gives the engine a lease for partition 0."""
+        lease = Lease(
+            partition=0,
+            leader=leader,
+            leader_epoch=leader_epoch,
+            partition_epoch=leader_epoch,
+            replicas=replicas,
+            in_sync_replicas=replicas,
+        )
+        self.engine.publish_leases(topic, self.services.image.topics[topic].topic_id, [lease])
 
     def create_topic(self, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None) -> Any:
         return self.run(self.services.topics.create(name, partitions=partitions, configs=configs))

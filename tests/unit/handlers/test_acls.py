@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafkastore.authorization.bindings import ALTER, CLUSTER, CLUSTER_NAME, DESCRIBE
 from kafkastore.config.authorizer import CLASSES
 from kafkastore.errors import ErrorCode
 from kafkastore.requests.registry import BY_NAME
@@ -25,6 +24,7 @@ TOPIC, ANY, MATCH, LITERAL, PREFIXED, READ, ALLOW = 2, 1, 2, 3, 4, 3, 3
 def guarded(tmp_path: Path) -> Iterator[OneBroker]:
     made = OneBroker(tmp_path / "guarded", {"authorizer.class.name": CLASSES[0]})
     assert made.services.acls is not None
+    made.engine.security().set_authorizer(frozenset(("User:ANONYMOUS",)), False)
     made.run(made.services.acls.start())
     yield made
     made.run(made.services.acls.stop())
@@ -82,7 +82,7 @@ def test_version_0_has_literal_patterns_alone(guarded: OneBroker) -> None:
 
 
 def test_refused_client_gets_the_error_in_each_row(guarded: OneBroker) -> None:
-    guarded.engine.security().refused |= {(ALTER, CLUSTER, CLUSTER_NAME), (DESCRIBE, CLUSTER, CLUSTER_NAME)}
+    guarded.engine.security().set_authorizer(frozenset(), False)
     failed = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     created = guarded.ask("create_acls", 3, {"creations": [creation(3), creation(3)]})
     assert [one.error_code for one in created.results] == [failed, failed]

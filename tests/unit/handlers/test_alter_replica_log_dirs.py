@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from fake_engine import ReplicaMoved
 
 from kafkastore.log import manager
 
@@ -27,6 +27,10 @@ def two_dirs(make_broker: MakeBroker, tmp_path: Path) -> OneBroker:
     return broker
 
 
+def moved(topic: str, partition: int, log_dir: str) -> Any:
+    return SimpleNamespace(topic=topic, partition=partition, log_dir=log_dir)
+
+
 def alter(broker: OneBroker, *wanted: tuple[str, str, list[int]], version: int = 2) -> dict[tuple[str, int], int]:
     dirs = [{"path": path, "topics": [{"name": topic, "partitions": partitions}]} for path, topic, partitions in wanted]
     answer = broker.ask("alter_replica_log_dirs", version, {"dirs": dirs})
@@ -41,7 +45,7 @@ def alter(broker: OneBroker, *wanted: tuple[str, str, list[int]], version: int =
 def test_a_replica_that_is_here_moves(two_dirs: OneBroker, tmp_path: Path, version: int) -> None:
     asked = (f"{tmp_path}/two", "a", [0, 1]), (f"{tmp_path}/one", "a", [1])
     assert alter(two_dirs, *asked, version=version) == {("a", 0): NONE, ("a", 1): NONE}
-    assert two_dirs.engine.moves == [("a", 0, f"{tmp_path}/two"), ("a", 1, f"{tmp_path}/one")]
+    assert two_dirs.engine.of("alter_log_dir") == [("a", 0, f"{tmp_path}/two"), ("a", 1, f"{tmp_path}/one")]
 
 
 def test_invalid_moves_are_refused_and_valid_ones_accepted(two_dirs: OneBroker, tmp_path: Path) -> None:
@@ -61,14 +65,14 @@ def test_invalid_moves_are_refused_and_valid_ones_accepted(two_dirs: OneBroker, 
         ("nope", 0): UNKNOWN_TOPIC_OR_PARTITION,
         (name, 0): INVALID_TOPIC,
     }
-    assert two_dirs.engine.moves == [("a", 1, f"{tmp_path}/one")]
+    assert two_dirs.engine.of("alter_log_dir") == [("a", 1, f"{tmp_path}/one")]
 
 
 def test_replica_moves_neither_to_nor_from_an_offline_directory(two_dirs: OneBroker, tmp_path: Path) -> None:
     two_dirs.log_manager.fail(f"{tmp_path}/two", "Input/output error")
     found = alter(two_dirs, (f"{tmp_path}/two", "a", [0]), (f"{tmp_path}/one", "a", [1]))
     assert found == {("a", 0): KAFKA_STORAGE_ERROR, ("a", 1): KAFKA_STORAGE_ERROR}
-    assert two_dirs.engine.moves == []
+    assert two_dirs.engine.of("alter_log_dir") == []
 
 
 def test_replica_assigned_later_is_created_in_the_requested_directory(two_dirs: OneBroker, tmp_path: Path) -> None:
@@ -97,11 +101,11 @@ def test_wishes_are_not_kept_without_end(two_dirs: OneBroker, tmp_path: Path, mo
 
 def test_moved_replica_is_known_in_its_new_directory(two_dirs: OneBroker, tmp_path: Path) -> None:
     services = two_dirs.services
-    services.log_dir_moves.on_moved(ReplicaMoved("a", 0, f"{tmp_path}/two"))  # type: ignore[arg-type]
+    services.log_dir_moves.on_moved(moved("a", 0, f"{tmp_path}/two"))
     assert two_dirs.log_manager.directory_of("a", 0) == f"{tmp_path}/two"
-    services.log_dir_moves.on_moved(ReplicaMoved("gone", 0, f"{tmp_path}/two"))  # type: ignore[arg-type]
+    services.log_dir_moves.on_moved(moved("gone", 0, f"{tmp_path}/two"))
     assert two_dirs.log_manager.directory_of("gone", 0) is None
     two_dirs.log_manager.fail(f"{tmp_path}/one", "Input/output error")
-    services.log_dir_moves.on_moved(ReplicaMoved("a", 1, f"{tmp_path}/one"))  # type: ignore[arg-type]
+    services.log_dir_moves.on_moved(moved("a", 1, f"{tmp_path}/one"))
     leaders = [state.leader for state in services.replica_manager.held.topics["a"].partitions]
     assert leaders == [1, -1]

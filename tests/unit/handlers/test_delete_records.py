@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fake_engine import LowWatermarkMoved
 
+from kafkastore._core import LowWatermarkMoved
+from kafkastore.metadata.image import BrokerImage
+from kafkastore.requests.registry import BY_NAME
 from peer.broker_process import wait_until
+from unit.plain_messages import request_body
 
 if TYPE_CHECKING:
     import asyncio
@@ -57,7 +60,7 @@ def test_a_wrong_partition_fails_alone(broker: OneBroker, topic: str, partition:
     for name in ("t", "__consumer_offsets", "elsewhere"):
         broker.create_topic(name)
     broker.create_topic("compacted", configs={"cleanup.policy": "compact"})
-    broker.engine.leases["elsewhere", 0] = (2, 0, 0, (2,), (2,))
+    broker.lease("elsewhere", (2,), 2, 1)
     broker.engine.add_records("t", 0, 10)
     assert drop(broker, 2, (topic, partition, offset), ("t", 0, 3)) == [(code, -1), (0, 3)]
 
@@ -69,21 +72,48 @@ class Replicated:
         self.broker, self.engine = broker, broker.engine
         for name in ("t", "u"):
             broker.create_topic(name)
+        self.live(2, 3)
+        for name in ("t", "u"):
             self.engine.add_records(name, 0, 10)
-            self.engine.replica_starts[name, 0] = [0, 0]
+            broker.lease(name, (1, 2, 3), 1, 1)
+            self.move(name, 0, 0)
+
+    def live(self, *others: int) -> None:
+        """These brokers live beside this one."""
+        brokers = self.broker.services.image.brokers
+        for node_id in brokers.keys() - {1, *others}:
+            del brokers[node_id]
+        for node_id in others:
+            brokers[node_id] = BrokerImage(node_id, None, (("PLAINTEXT", "host", 9092),))
+        self.broker.services.replica_manager.publish_cluster()
 
     def begin(self, timeout_ms: int, *asked: tuple[str, int, int]) -> asyncio.Task[Any]:
         """A request that waits for the followers."""
         task = self.broker.loop.create_task(self.broker.handling("delete_records", 2, body(timeout_ms, *asked)))
-        watched = len(self.engine.watched) + len(asked)
-        self.settle(lambda: len(self.engine.watched) >= watched)
+        watched = len(self.engine.of("watch_low_watermark")) + len(asked)
+        self.settle(lambda: len(self.engine.of("watch_low_watermark")) >= watched)
         assert not task.done()
         return task
 
     def move(self, topic: str, *starts: int) -> None:
-        self.engine.replica_starts[topic, 0] = list(starts)
-        event = LowWatermarkMoved(topic, 0)
-        self.broker.services.replica_manager.low_watermarks.on_moved(event)  # type: ignore[arg-type]
+        """The brokers 2 and 3 fetch at the end of their logs, which begin at these offsets."""
+        for replica, start in zip((2, 3), starts, strict=True):
+            row = {
+                "partition": 0, "current_leader_epoch": 1, "fetch_offset": 10, "log_start_offset": start,
+                "partition_max_bytes": 1,
+            }  # fmt: skip
+            given = {
+                "replica_id": replica, "session_epoch": -1, "topics": [{"topic": topic, "partitions": [row]}],
+                "max_wait_ms": 0,
+            }  # fmt: skip
+            self.engine.steps.serve(1, 11, request_body(BY_NAME["Fetch"], 11, given), 0, 0)
+        self.report()
+
+    def report(self) -> None:
+        """Delivers what the engine reports."""
+        for event in self.engine.take(100):
+            if isinstance(event, LowWatermarkMoved):
+                self.broker.services.replica_manager.low_watermarks.on_moved(event)
         self.settle(lambda: True)
 
     def settle(self, condition: Any) -> None:
@@ -110,7 +140,7 @@ def test_answers_when_every_replica_that_lives_starts_there(replicated: Replicat
 
 
 def test_partitions_that_are_not_done_are_answered_timed_out_after_the_timeout(replicated: Replicated) -> None:
-    replicated.engine.replica_starts["u", 0] = [6, 7]
+    replicated.move("u", 6, 7)
     asked = ("t", 0, 4), ("u", 0, 6), ("nope", 0, 0)
     answer = replicated.broker.ask("delete_records", 2, body(50, *asked))
     assert told(answer) == [(REQUEST_TIMED_OUT, 0), (NONE, 6), (UNKNOWN_TOPIC, -1)]
@@ -119,14 +149,15 @@ def test_partitions_that_are_not_done_are_answered_timed_out_after_the_timeout(r
 
 def test_does_not_wait_for_a_broker_that_goes(replicated: Replicated) -> None:
     task = replicated.begin(LONG_MS, ("t", 0, 4))
-    replicated.engine.replica_starts["t", 0] = [4]
-    replicated.broker.services.replica_manager.publish_cluster()
+    replicated.move("t", 4, 0)
+    assert not task.done()
+    replicated.live(2)
     assert told(replicated.broker.run(task)) == [(NONE, 4)]
 
 
 def test_answers_at_once_when_another_broker_leads(replicated: Replicated) -> None:
     task = replicated.begin(LONG_MS, ("t", 0, 4), ("u", 0, 4))
     replicated.move("u", 4, 4)
-    replicated.engine.leases["t", 0] = (2, 1, 0, (2, 1), (2, 1))
-    replicated.move("t", 0, 0)
+    replicated.broker.lease("t", (2, 1), 2, 2)
+    replicated.report()
     assert told(replicated.broker.run(task)) == [(NOT_LEADER, -1), (NONE, 4)]

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from kafkastore._simulator import producer_batch
+
+from kafkastore.requests.registry import BY_NAME
+from unit.plain_messages import request_body
 
 if TYPE_CHECKING:
     from .one_broker import OneBroker
@@ -10,9 +15,25 @@ if TYPE_CHECKING:
 UNKNOWN_TOPIC, INVALID_TOPIC = 3, 17
 
 
+def serve(broker: OneBroker, api: str, version: int, given: dict[str, Any]) -> None:
+    broker.engine.steps.serve(BY_NAME[api].key, version, request_body(BY_NAME[api], version, given), 0, 0)
+
+
+def produce(broker: OneBroker, batch: bytes) -> None:
+    topic = {"name": "t", "partition_data": [{"index": 0, "records": batch}]}
+    serve(broker, "Produce", 9, {"transactional_id": "id", "acks": 1, "topic_data": [topic]})
+
+
 def test_lists_producers_with_their_open_transaction(broker: OneBroker) -> None:
     broker.create_topic("t")
-    broker.engine.producers["t", 0] = [(4000, 3, 17, 1234, 5, 42)]
+    engine = broker.engine
+    engine.set_broker_options({"transaction.partition.verification.enable": "false"})  # there is no coordinator
+    engine.add_records("t", 0, 40)
+    produce(broker, producer_batch([b"v"], 1234, 4000, 14, 3, True))
+    partitions = {"name": "t", "partition_indexes": [0]}
+    marker = {"producer_id": 4000, "producer_epoch": 3, "coordinator_epoch": 5, "topics": [partitions]}
+    serve(broker, "WriteTxnMarkers", 1, {"markers": [{**marker, "transaction_result": True}]})
+    produce(broker, producer_batch([b"v"] * 3, 1234, 4000, 15, 3, True))
     (topic,) = broker.ask("describe_producers", 0, {"topics": [{"name": "t", "partition_indexes": [0]}]}).topics
     ((producer,),) = (partition.active_producers for partition in topic.partitions)
     assert (producer.producer_id, producer.producer_epoch, producer.last_sequence) == (4000, 3, 17)

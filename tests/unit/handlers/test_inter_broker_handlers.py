@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fake_engine import Request
+from stepped import Request, taken
 
 from kafkastore._core import Unwritten, decode_response
 from kafkastore.config import BrokerConfig
@@ -56,7 +56,7 @@ class Owner:
 def context(api: str, version: int, owner: Owner) -> RequestContext:
     config = BrokerConfig({"log.dirs": "/data", "listeners": "REPLICATION://:9093", **PROTOCOLS})
     services: Any = SimpleNamespace(config=config, assigned=owner, controller=owner)
-    return RequestContext(Request(BY_NAME[api].key, version, b""), BY_NAME[api], services)
+    return RequestContext(taken(Request(BY_NAME[api].key, version, b"")), BY_NAME[api], services)
 
 
 def handled(asked: RequestContext, handler: ModuleType, request: Any) -> Any:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fake_engine import TransactionDescription
 
-from .test_describe_transactions import coordinate
+from unit.transaction_log import Kept
+
+from .test_describe_transactions import broker, coordinate
+
+__all__ = ["broker"]
 
 if TYPE_CHECKING:
     from .one_broker import OneBroker
@@ -20,9 +23,10 @@ LONG_AGO_MS, LATER_MS = 1_000, 1 << 60  # LATER_MS: beyond the clock of any test
 def coordinating(broker: OneBroker) -> OneBroker:
     coordinate(
         broker,
-        TransactionDescription("orders-1", 7, 0, "Ongoing", 60_000, LONG_AGO_MS, [("t", 0)]),
-        TransactionDescription("orders-2", 8, 0, "Empty", 60_000, LATER_MS, []),
-        TransactionDescription("bills", 9, 0, "Ongoing", 60_000, LATER_MS, []),
+        Kept("orders-1", 7, 0, "Ongoing", 60_000, LONG_AGO_MS, [("t", 0)]),
+        Kept("orders-2", 8, 0, "Empty", 60_000, LATER_MS, []),
+        Kept("bills", 9, 0, "Ongoing", 60_000, LATER_MS, []),
+        partition=1,
     )
     return broker
 
@@ -39,29 +43,29 @@ def ids(answer: Any) -> list[str]:
 @pytest.mark.parametrize("version", range(3))
 def test_lists_every_id_without_filters_at_every_version(coordinating: OneBroker, version: int) -> None:
     answer = ask(coordinating, version)
-    assert ids(answer) == ["orders-1", "orders-2", "bills"]
+    assert ids(answer) == ["bills", "orders-1", "orders-2"]
     assert answer.unknown_state_filters == ()
     first = answer.transaction_states[0]
-    assert (first.producer_id, first.transaction_state) == (7, "Ongoing")
+    assert (first.producer_id, first.transaction_state) == (9, "Ongoing")
 
 
 @pytest.mark.parametrize("version", range(3))
 def test_filters_of_every_version_select_rows(coordinating: OneBroker, version: int) -> None:
-    assert ids(ask(coordinating, version, state_filters=["Ongoing"])) == ["orders-1", "bills"]
-    assert ids(ask(coordinating, version, producer_id_filters=[8, 9])) == ["orders-2", "bills"]
+    assert ids(ask(coordinating, version, state_filters=["Ongoing"])) == ["bills", "orders-1"]
+    assert ids(ask(coordinating, version, producer_id_filters=[8, 9])) == ["bills", "orders-2"]
     assert ids(ask(coordinating, version, state_filters=["Ongoing"], producer_id_filters=[8, 9])) == ["bills"]
 
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_a_duration_selects_transactions_that_have_run_longer(coordinating: OneBroker, version: int) -> None:
     assert ids(ask(coordinating, version, duration_filter=1_000)) == ["orders-1"]
-    assert ids(ask(coordinating, version, duration_filter=-1)) == ["orders-1", "orders-2", "bills"]
+    assert ids(ask(coordinating, version, duration_filter=-1)) == ["bills", "orders-1", "orders-2"]
 
 
 def test_a_pattern_matches_the_whole_id(coordinating: OneBroker) -> None:
     assert ids(ask(coordinating, transactional_id_pattern="orders-.")) == ["orders-1", "orders-2"]
     assert ids(ask(coordinating, transactional_id_pattern="orders")) == []
-    assert ids(ask(coordinating, transactional_id_pattern="")) == ["orders-1", "orders-2", "bills"]
+    assert ids(ask(coordinating, transactional_id_pattern="")) == ["bills", "orders-1", "orders-2"]
 
 
 def test_an_unknown_state_is_answered_and_selects_nothing(coordinating: OneBroker) -> None:

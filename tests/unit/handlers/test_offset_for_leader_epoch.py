@@ -56,6 +56,6 @@ def test_a_wrong_partition_fails_alone(
 ) -> None:
     for name in ("t", "moved", "elsewhere"):
         broker.create_topic(name)
-    broker.engine.leases["moved", 0] = (1, 3, 0, (1,), (1,))
-    broker.engine.leases["elsewhere", 0] = (2, 0, 0, (2,), (2,))
+    broker.lease("moved", (1,), 1, 3)
+    broker.lease("elsewhere", (2,), 2, 1)
     assert ask(broker, 4, (topic, partition, current, epoch), ("t", 0, -1, 0)) == [answer, (0, 0, 0)]

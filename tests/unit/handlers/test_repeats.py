@@ -35,7 +35,7 @@ def test_describe_configs_answers_each_name_that_is_named_once(broker: OneBroker
 def test_describe_producers_answers_a_repeated_partition_up_to_the_bound(broker: OneBroker) -> None:
     broker.create_topic("t")
     count = REPEATED_BYTES // 36 // 4
-    broker.engine.producers["t", 0] = [(number, 0, 0, 0, -1, -1) for number in range(count)]
+    broker.engine.describe_producers = lambda *_: bytes(36 * count)
     (topic,) = broker.ask("describe_producers", 0, {"topics": [{"name": "t", "partition_indexes": [0] * 20}]}).topics
     codes = [partition.error_code for partition in topic.partitions]
     assert codes == [0] * 6 + [INVALID_REQUEST] * 14

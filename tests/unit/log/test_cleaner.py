@@ -7,7 +7,7 @@ import threading
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from fake_engine import Engine
+from stepped import Call, Engine
 from world import broker_config, run
 
 from kafkastore.log.cleaner import LogCleaner
@@ -40,7 +40,7 @@ class Reporting(Engine):
         self.threads: set[str] = set()
 
     def clean_filthiest(self) -> Any:
-        self.calls.append("clean_filthiest")
+        self.made.append(Call("clean_filthiest", (), {}))
         self.threads.add(threading.current_thread().name)
         if not self.reports:
             return None
@@ -48,9 +48,6 @@ class Reporting(Engine):
         if isinstance(given, Exception):
             raise given
         return given
-
-    def stop_cleaning(self) -> None:
-        self.calls.append("stop_cleaning")
 
 
 def cleaner_of(folder: Path, engine: Engine, **properties: str) -> tuple[LogCleaner, BrokerConfig]:
@@ -60,7 +57,7 @@ def cleaner_of(folder: Path, engine: Engine, **properties: str) -> tuple[LogClea
 
 async def until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(10):
-        while not condition():  # noqa: ASYNC110 - the double has no event for its calls
+        while not condition():  # noqa: ASYNC110 - the engine has no event for its calls
             await asyncio.sleep(0.001)
 
 

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
-from fake_engine import Engine
+from stepped import Engine
 from world import broker_config, run
 
 from kafkastore.errors import KafkaStorageError
@@ -85,7 +85,7 @@ def test_job_that_fails_is_logged_and_tried_again(tmp_path: Path) -> None:
 
 async def _until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(10):
-        while not condition():  # noqa: ASYNC110 - the double has no event for its calls
+        while not condition():  # noqa: ASYNC110 - the engine has no event for its calls
             await asyncio.sleep(0)
 
 

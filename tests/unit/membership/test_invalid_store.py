@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from fake_engine import Engine
+    from stepped import Engine
 
 T_ID = b"t".ljust(16, b"-")
 INVALID = [
@@ -131,7 +131,6 @@ def test_state_that_is_invalid_is_followed_by_an_epoch_above_those_of_the_log(
     once_started(tmp_path)
     corrupt(tmp_path, "/brokers/topics/t/partitions/0/state", b"{}")
     checkpoint = tmp_path / "data" / "t-0" / "leader-epoch-checkpoint"
-    checkpoint.parent.mkdir(parents=True)
     checkpoint.write_text("0\n2\n0 0\n41 7\n")
 
     async def body() -> None:

@@ -23,7 +23,7 @@ from kafkastore.metadata.store import Delete
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fake_engine import Engine
+    from stepped import Engine
 
 TOPIC_ID = b"t".ljust(16, b"-")
 FOREVER = {"retention.ms": "-1"}

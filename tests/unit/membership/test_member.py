@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from fake_engine import Engine
+    from stepped import Engine
 
     from kafkastore.messages import OutgoingRequest
     from kafkastore.metadata.image import TopicImage
@@ -52,7 +52,7 @@ def has_log(topic_id: bytes = T_ID, name: str = "t", *, is_unclean: bool = False
     def prepare(engine: Engine) -> None:
         engine.add_log(name, 0, topic_id)
         if is_unclean:
-            engine.unclean_dirs = list(engine.log_dirs)
+            engine.kill(*engine.log_dirs)
 
     return prepare
 
@@ -111,7 +111,7 @@ def test_log_of_an_older_topic_of_the_name_counts_as_missing(tmp_path: Path, mon
 
 def test_failed_directory_is_registered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def prepare(engine: Engine) -> None:
-        engine.failed_dirs[engine.log_dirs[0]] = "not mounted"
+        (tmp_path / "one").touch()  # no directory
 
     seen = watch_registrations(monkeypatch)
     with_topic(tmp_path)
@@ -455,13 +455,14 @@ def test_configuration_that_changed_while_the_session_was_lost_is_taken_over_and
 
     async def body() -> None:
         async with running_member(tmp_path, has_log()) as broker:
-            configs, first = broker.services.engine.topic_configs, broker.services.engine.broker_epoch
+            engine = broker.services.engine
+            first = engine.broker_epoch
             await expire_session(tmp_path, broker)
             await write("11")
             await until(lambda: broker.services.engine.broker_epoch > first)
-            await until(lambda: configs["t"]["retention.ms"] == "11")
+            await until(lambda: engine.topic_configs["t"]["retention.ms"] == "11")
             await write("12")
-            await until(lambda: configs["t"]["retention.ms"] == "12")
+            await until(lambda: engine.topic_configs["t"]["retention.ms"] == "12")
 
     run(body)
 

@@ -17,7 +17,7 @@ from kafkastore.metadata.stored_topics import CONFIGS, TOPICS
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fake_engine import Engine
+    from stepped import Engine
 
 T_ID = b"t".ljust(16, b"-")
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
-from fake_engine import PartitionFigures
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -54,6 +54,17 @@ CLUSTER: dict[str, float] = {
 }
 
 
+def partition_figures(number: int, size: int, log_start: int, log_end: int, segments: int) -> Any:
+    return SimpleNamespace(
+        topic="a",
+        partition=number,
+        size_bytes=size,
+        log_start_offset=log_start,
+        log_end_offset=log_end,
+        segments=segments,
+    )
+
+
 def scraped(**more: Any) -> dict[tuple[str, ...], float]:
     """(name, label values...) -> value of each sample on the page."""
     registry = CollectorRegistry(auto_describe=False)
@@ -98,7 +109,7 @@ def test_every_figure_has_its_name_and_counters_end_in_total() -> None:
 
 def test_topics_and_partitions_have_samples_of_their_own_beside_the_totals() -> None:
     counts = list(range(len(TOPIC_COUNTS)))
-    partitions = [PartitionFigures("a", 0, 10, 11, 12, 13), PartitionFigures("a", 1, 20, 21, 22, 23)]
+    partitions = [partition_figures(0, 10, 11, 12, 13), partition_figures(1, 20, 21, 22, 23)]
     page = scraped(topics=[('a"\\\n', counts)], partitions=partitions)
     for at, (name, _) in enumerate(TOPIC_COUNTS):
         family = f"kafka_server_brokertopicmetrics_{name.lower()}_total"

@@ -1,5 +1,4 @@
-"""A member of a cluster that handles its replicas over an engine in memory: real images, owners and placement, no
-store.
+"""A member of a cluster that handles its replicas over the stepped engine: real images, owners and placement, no store.
 
 The test is the controller: it calls ``become``, ``stop`` and ``update``, or answers what ``IsrChanges`` asks.
 """
@@ -9,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from fake_engine import Engine, EngineError, Lease, PublishedBroker
+from stepped import Engine
 from world import broker_config
 
 from kafkastore.errors import ErrorCode, KafkastoreError
@@ -31,42 +30,13 @@ CONTROLLER_EPOCH, BROKER_EPOCH = 5, 100
 NONE = ErrorCode.NONE
 
 
-class RecordingEngine(Engine):
-    """Records every lease in the order of publication, and fails as a test sets it to."""
-
-    def __init__(self, log_dirs: list[str]) -> None:
-        super().__init__(ME, "cluster", log_dirs, {})
-        self.history: list[tuple[str, int, int, int, int]] = []  # topic, partition, leader, the two epochs
-        self.clusters = 0
-        self.refuses_deletion = False
-        self.refuses_notes = False
-
-    def publish_leases(self, topic: str, topic_id: bytes, leases: list[Lease]) -> None:
-        self.history += [(topic, one.partition, one.leader, one.leader_epoch, one.partition_epoch) for one in leases]
-        super().publish_leases(topic, topic_id, leases)
-
-    def publish_cluster(self, brokers: list[PublishedBroker], controller_id: int) -> None:
-        self.clusters += 1
-        super().publish_cluster(brokers, controller_id)
-
-    def delete_logs(self, topic: str, partitions: list[int]) -> None:
-        if self.refuses_deletion:
-            raise EngineError(ErrorCode.KAFKA_STORAGE_ERROR, "the disk is read-only")
-        super().delete_logs(topic, partitions)
-        self.calls.append(f"delete_logs {topic} {partitions}")
-
-    def note_deletions(self) -> None:
-        if self.refuses_notes:
-            raise EngineError(ErrorCode.KAFKA_STORAGE_ERROR, "no space left on device")
-        super().note_deletions()
-
-
 class Replicas:
     """One broker; see the module."""
 
-    def __init__(self, folder: Path, log_dirs: str = "/one,/two") -> None:
-        config = broker_config(folder, log__dirs=log_dirs)
-        self.engine = RecordingEngine(config.log_dirs)
+    def __init__(self, folder: Path) -> None:
+        config = broker_config(folder, log__dirs=f"{folder}/one,{folder}/two")
+        self.engine = Engine(ME, "cluster", config.log_dirs, {})
+        self.engine.open_log_dirs({}, {})
         self.image, self.held = MetadataImage(), MetadataImage()
         self.logs = LogManager(config, self.engine)  # type: ignore[arg-type]
         loop = asyncio.get_running_loop()
@@ -130,7 +100,7 @@ class Replicas:
         )
 
     def lease(self, topic: str = "t", partition: int = 0) -> tuple[int, int, int] | None:
-        """(leader, leader epoch, partition epoch) of the lease that the engine got last."""
+        """(leader, leader epoch, partition epoch) of the engine's lease."""
         lease = self.engine.leases.get((topic, partition))
         return None if lease is None else lease[:3]
 

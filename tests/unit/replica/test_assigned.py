@@ -58,14 +58,13 @@ def test_requests_of_an_old_controller_or_with_a_stale_broker_epoch_have_no_effe
     async def test(replicas: Replicas) -> None:
         await replicas.become(told(state(OTHER, 1, 1)))
         await replicas.update(told(state(OTHER, 1, 1)))
-        replicas.engine.history.clear()
-        replicas.engine.clusters = 0
+        replicas.engine.made.clear()
         before = replicas.image.brokers
         new = told(state(ME, 9, 9), state(ME, 0, 0))
         assert await replicas.become(new, **fence) == (code, {})
         assert await replicas.stop(StoppedReplica("t", 0, EPOCH_DURING_DELETE, True), **fence) == (code, {})
         assert await replicas.update(new, **fence, brokers=(ME,), is_full=True) == code
-        assert (replicas.engine.history, replicas.engine.deleted, replicas.engine.clusters) == ([], [], 0)
+        assert replicas.engine.named("publish_leases", "delete_logs", "publish_cluster") == []
         assert set(replicas.engine.partitions) == {KEY}
         assert replicas.held.topics["t"].partitions == replicas.image.topics["t"].partitions == [state(OTHER, 1, 1)]
         assert replicas.image.brokers is before
@@ -215,7 +214,7 @@ def test_missing_log_is_not_created_while_a_directory_is_offline(tmp_path: Path)
     """The log may be in that directory, with all acknowledged records."""
 
     async def test(replicas: Replicas) -> None:
-        replicas.logs.fail("/one", "not mounted")
+        replicas.logs.fail(replicas.engine.log_dirs[0], "not mounted")
         assert await replicas.become(told(state(ME, 4, 4))) == (NONE, {KEY: ErrorCode.KAFKA_STORAGE_ERROR})
         assert replicas.engine.partitions == {}
         assert not replicas.manager.is_leader("t", 0)
@@ -241,12 +240,13 @@ def test_log_of_a_new_replica_is_made_in_a_directory_that_works(tmp_path: Path) 
 
 def test_failed_creation_of_a_log_is_answered_with_an_error_and_retried(tmp_path: Path) -> None:
     async def test(replicas: Replicas) -> None:
-        replicas.engine.create_failures[KEY] = "no space left on device"
+        (tmp_path / "one").joinpath("t-0").touch()  # in the place of the folder
         _, errors = await replicas.become(told(state(ME, 1, 1), state(ME, 1, 1)))
         assert errors == {KEY: ErrorCode.KAFKA_STORAGE_ERROR, ("t", 1): NONE}
         assert not replicas.manager.is_leader("t", 0)
-        assert replicas.lease() == (-1, 1, 1)
-        replicas.engine.create_failures.clear()
+        assert ("t", 0, -1, 1, 1) in replicas.engine.history
+        assert replicas.lease() is None
+        (tmp_path / "one" / "t-0").unlink()
         assert await replicas.become(told(state(OTHER, 2, 2))) == (NONE, {KEY: NONE})
         assert KEY in replicas.engine.partitions
         assert replicas.lease() == (OTHER, 2, 2)

@@ -61,7 +61,7 @@ def test_broker_that_loses_its_session_refuses_the_rest_of_a_request_under_way(t
 def test_stop_replica_under_way_ends_when_the_broker_registers_again(tmp_path: Path) -> None:
     async def test(replicas: Replicas) -> None:
         await replicas.become(*many())
-        replicas.engine.history.clear()
+        replicas.engine.made.clear()
         stopped = [StoppedReplica(f"t{number}", 0, EPOCH_DURING_DELETE, True) for number in range(COUNT)]
         stopping = asyncio.ensure_future(replicas.stop(*stopped))
         await until_some_are_led(replicas)

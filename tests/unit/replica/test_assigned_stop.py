@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from stepped import refusal
 
 from kafkastore.errors import ErrorCode
 from kafkastore.interbroker.orders import EPOCH_DURING_DELETE, LEADER_DURING_DELETE, StoppedReplica
@@ -39,7 +40,7 @@ def test_stopped_replica_serves_no_more_and_keeps_its_log(tmp_path: Path) -> Non
 def test_stop_in_an_older_leader_epoch_is_fenced(tmp_path: Path, is_deleted: bool) -> None:
     async def test(replicas: Replicas) -> None:
         await replicas.become(told(state(ME, 3, 3)))
-        replicas.engine.history.clear()
+        replicas.engine.made.clear()
         assert await replicas.stop(StoppedReplica("t", 0, 2, is_deleted)) == (
             NONE,
             {KEY: ErrorCode.FENCED_LEADER_EPOCH},
@@ -53,9 +54,10 @@ def test_stop_in_an_older_leader_epoch_is_fenced(tmp_path: Path, is_deleted: boo
 def test_deleted_log_leaves_its_place_free(tmp_path: Path) -> None:
     async def test(replicas: Replicas) -> None:
         await replicas.become(told(state(ME, 3, 3), state(OTHER, 3, 3)))
-        replicas.engine.calls.clear()
+        replicas.engine.made.clear()
         assert await replicas.stop(GONE) == (NONE, {KEY: NONE})
-        assert replicas.engine.calls == ["delete_logs t [0]", "note_deletions"]
+        assert replicas.engine.named("delete_logs", "note_deletions") == ["delete_logs", "note_deletions"]
+        assert replicas.engine.deleted == [("t", [0])]
         assert replicas.logs.directory_of("t", 0) is None
         assert replicas.logs.directory_of("t", 1) is not None
         assert set(replicas.engine.partitions) == {("t", 1)}
@@ -63,18 +65,23 @@ def test_deleted_log_leaves_its_place_free(tmp_path: Path) -> None:
     on_replicas(tmp_path, test)
 
 
-@pytest.mark.parametrize("fault", ["refuses_deletion", "refuses_notes"])
-def test_failed_deletion_is_an_error_and_finished_by_the_next_stop_replica(tmp_path: Path, fault: str) -> None:
+@pytest.mark.parametrize("call", ["delete_logs", "note_deletions"])
+def test_failed_deletion_is_an_error_and_finished_by_the_next_stop_replica(tmp_path: Path, call: str) -> None:
     """After a crash the next start would miss a log whose deletion is not durable."""
 
     async def test(replicas: Replicas) -> None:
         await replicas.become(told(state(ME, 3, 3)))
-        setattr(replicas.engine, fault, True)
+
+        def refuse(*_: object) -> None:
+            raise refusal(ErrorCode.KAFKA_STORAGE_ERROR, "no space left on device")
+
+        setattr(replicas.engine, call, refuse)
         assert await replicas.stop(GONE) == (NONE, {KEY: ErrorCode.KAFKA_STORAGE_ERROR})
-        setattr(replicas.engine, fault, False)
-        replicas.engine.calls.clear()
+        delattr(replicas.engine, call)
+        replicas.engine.made.clear()
         assert await replicas.stop(GONE) == (NONE, {KEY: NONE})
-        assert replicas.engine.calls == ["delete_logs t [0]", "note_deletions"]
+        assert replicas.engine.named("delete_logs", "note_deletions") == ["delete_logs", "note_deletions"]
+        assert replicas.engine.deleted == [("t", [0])]
         assert replicas.logs.directory_of("t", 0) is None
 
     on_replicas(tmp_path, test)
@@ -102,8 +109,9 @@ def test_log_that_no_leader_and_isr_has_named_is_deleted_all_the_same(tmp_path: 
     """The broker started while its topic was being deleted."""
 
     async def test(replicas: Replicas) -> None:
-        replicas.engine.add_log("t", 0, b"\1" * 16, "/one")
-        replicas.logs.record("t", 0, "/one")
+        one = replicas.engine.log_dirs[0]
+        replicas.engine.create_logs("t", T_ID, {}, [(0, one)])
+        replicas.logs.record("t", 0, one)
         assert await replicas.stop(GONE) == (NONE, {KEY: NONE})
         assert replicas.engine.deleted == [("t", [0])]
 

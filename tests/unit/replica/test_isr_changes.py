@@ -7,10 +7,10 @@ when it is known that the controller has not written it.
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fake_engine import IsrChange
 
 from kafkastore._core import response_encoder
 from kafkastore.errors import ErrorCode, KafkastoreError, error_name
@@ -67,7 +67,14 @@ class Asked:
     def propose(
         self, *members: tuple[int, int], leader_epoch: int = 3, partition_epoch: int = 5, number: int = 0
     ) -> None:
-        self.changes.propose(IsrChange("t", number, leader_epoch, partition_epoch, list(members)))
+        change: Any = SimpleNamespace(
+            topic="t",
+            partition=number,
+            leader_epoch=leader_epoch,
+            partition_epoch=partition_epoch,
+            in_sync_replicas=list(members),
+        )
+        self.changes.propose(change)
 
     async def asked(self, count: int) -> None:
         await until(lambda: len(self.requests) >= count)
@@ -135,7 +142,7 @@ def check(folder: Path, test: Callable[[Asked], Awaitable[None]]) -> None:
 
     async def body(replicas: Replicas) -> None:
         await replicas.become(told(state(ME, 3, 5, isr=(ME,)), state(ME, 3, 5, isr=(ME,))))
-        replicas.engine.history.clear()
+        replicas.engine.made.clear()
         asked = Asked(replicas)
         try:
             await test(asked)
@@ -155,7 +162,7 @@ def test_decision_becomes_the_lease(tmp_path: Path) -> None:
         assert asked.proposals() == [(5, [(ME, BROKER_EPOCH), (OTHER, 77)])]  # each with its fetches' epoch (KIP-903)
         assert asked.replicas.held.partition("t", 0) == GROWN
         assert asked.replicas.engine.history == [("t", 0, ME, 3, 6)]
-        assert asked.replicas.engine.withdrawn == []
+        assert asked.replicas.engine.of("withdraw_isr_change") == []
 
     check(tmp_path, test)
 
@@ -193,7 +200,7 @@ def test_proposal_without_an_answer_is_repeated_unchanged(tmp_path: Path, fault:
         asked.propose((ME, -1), (OTHER, 77))
         await asked.settled()
         assert asked.proposals() == [(5, [(ME, BROKER_EPOCH), (OTHER, 77)])] * 4
-        assert asked.replicas.engine.withdrawn == []
+        assert asked.replicas.engine.of("withdraw_isr_change") == []
         assert asked.replicas.lease() == (ME, 3, 6)
 
     check(tmp_path, test)
@@ -250,7 +257,7 @@ def test_change_stays_under_way_until_the_newer_state_is_known(tmp_path: Path, f
         asked.answers = [decided(ErrorCode.INVALID_UPDATE_VERSION)]
         asked.propose((ME, -1), (OTHER, 77))
         await asked.asked(4)
-        assert asked.replicas.engine.withdrawn == []
+        assert asked.replicas.engine.of("withdraw_isr_change") == []
         asked.stored = state(ME, 3, 7, isr=(ME, OTHER, THIRD))
         await asked.settled()
         assert asked.replicas.lease() == (ME, 3, 7)
@@ -269,7 +276,7 @@ def test_deposed_leader_does_not_take_its_lease_from_the_store(tmp_path: Path, f
         asked.propose((ME, -1), (OTHER, 77))
         await asked.settled()
         await asyncio.sleep(0.01)
-        assert (asked.replicas.engine.history, asked.replicas.engine.withdrawn) == ([], [])
+        assert (asked.replicas.engine.history, asked.replicas.engine.of("withdraw_isr_change")) == ([], [])
         assert (asked.reads, len(asked.requests)) == (1, 1)
 
     check(tmp_path, test)
@@ -285,7 +292,7 @@ def test_refused_change_is_withdrawn_once(tmp_path: Path, code: int, caplog: pyt
         asked.propose((ME, -1), (OTHER, 77))
         await asked.settled()
         engine = asked.replicas.engine
-        assert engine.withdrawn == [("t", 0, 5)]
+        assert engine.of("withdraw_isr_change") == [("t", 0, 5)]
         assert (len(asked.requests), engine.history) == (1, [])
         assert f"of t-0 is refused: {error_name(code)}" in caplog.text
 
@@ -302,7 +309,7 @@ def test_deposed_leader_forgets_its_change(tmp_path: Path, code: int) -> None:
         asked.propose((ME, -1), (OTHER, 77))
         await asked.settled()
         await asyncio.sleep(0.01)
-        assert (asked.replicas.engine.withdrawn, asked.replicas.engine.history) == ([], [])
+        assert (asked.replicas.engine.of("withdraw_isr_change"), asked.replicas.engine.history) == ([], [])
         assert len(asked.requests) == 1
 
     check(tmp_path, test)
@@ -318,7 +325,7 @@ def test_lease_that_changed_meanwhile_drops_the_change(tmp_path: Path, changed: 
         count = len(asked.requests)
         await asked.settled()
         assert len(asked.requests) == count
-        assert asked.replicas.engine.withdrawn == []
+        assert asked.replicas.engine.of("withdraw_isr_change") == []
 
     check(tmp_path, test)
 

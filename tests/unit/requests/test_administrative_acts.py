@@ -7,7 +7,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fake_engine import Request
+from stepped import Request
 from world import run, running_broker
 
 from kafkastore.authorization.audit_log import LINES, AuditLog
@@ -67,7 +67,7 @@ def lines_of(
                 fields = {"principal": "User:alice", "client_host": "/10.0.0.1", **more}
                 engine.submit(Request(api.key, api.max_version, body, token, **fields))
                 async with asyncio.timeout(10):
-                    while token not in engine.answers:  # noqa: ASYNC110 - the double has no event for its calls
+                    while token not in engine.answers:  # noqa: ASYNC110 - the engine has no event for its calls
                         await asyncio.sleep(0)
 
     run(body)

@@ -8,8 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fake_engine import Request
 from member_world import running_member, until
+from stepped import Request, taken
 from world import run
 
 from kafkastore._core import decode_request, message_encoder
@@ -73,7 +73,7 @@ def code_of(answer: Any) -> int:
 
 
 class Asker:
-    """A client of one broker over the engine's double."""
+    """A client of one broker over the stepped engine."""
 
     def __init__(self, broker: Broker) -> None:
         self.engine: Any = broker.services.engine
@@ -428,7 +428,7 @@ async def pass_to(broker: Broker, envelope: OutgoingRequest) -> Any:
     """Sends the envelope as broker 2 does; returns the answer."""
     services: Any = broker.services
     handle = import_module("kafkastore.handlers.envelope").handle
-    asked: Any = Request(58, 0, b"", 1, client_id="broker-2")
+    asked = taken(Request(58, 0, b"", 1, client_id="broker-2"))
     context = RequestContext(asked, BY_NAME["Envelope"], services)
     return context.as_object(await services.loop.create_task(handle(context, envelope.decoded())))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple
-
 import pytest
 
 from kafkastore._core import is_flexible, message_fields, message_key
@@ -45,7 +43,10 @@ def test_own_apis_are_advertised_and_far_from_the_keys_of_kafka() -> None:
 
 
 def test_apis_between_brokers_are_not_advertised_to_clients() -> None:
-    ranges = [astuple(row) for row in api_version_ranges(serves_legacy=True)]  # type: ignore[call-overload]
+    ranges = [
+        (row.api_key, row.min_version, row.max_version, row.flexible_from, row.is_advertised)
+        for row in api_version_ranges(serves_legacy=True)
+    ]
     assert (18, 0, 4, 3, True) in ranges
     assert (47, 0, 0, NO_FLEXIBLE_VERSION, True) in ranges
     assert [row[0] for row in ranges if not row[4]] == [4, 5, 6, 7, 56, 58, 17, 36]

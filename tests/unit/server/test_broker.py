@@ -1,17 +1,19 @@
-"""A broker's start and stop, over the engine's test double."""
+"""A broker's start and stop, over the stepped engine."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import pytest
-from fake_engine import LogDirFailed, LogLine, StartError, ThreadFailed
 from world import broker_config, run, running_broker, started_broker
 
+from kafkastore._core import StartError
 from kafkastore.errors import StartupError
+from kafkastore.membership import reconcile
 from kafkastore.metadata.image import NO_LEADER
 from kafkastore.metadata.store import SessionExpiredError
 from peer.broker_process import wait_until
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from fake_engine import Engine
+    from stepped import Engine
 
     from kafkastore.server.broker import Broker
 
@@ -43,8 +45,8 @@ def test_listeners_open_last_and_close_first(tmp_path: Path) -> None:
     async def body() -> None:
         async with running_broker(tmp_path) as broker:
             engine = broker.services.engine
-        steps = [call for call in engine.calls if call in ("open_log_dirs", "listen", "close_network", "close_logs")]
-        assert steps == ["open_log_dirs", "listen", "close_network", "close_logs"]
+        steps = ["open_log_dirs", "listen", "close_network", "close_logs"]
+        assert engine.named(*steps) == steps
 
     run(body)
 
@@ -114,11 +116,7 @@ def test_topics_survive_a_restart(tmp_path: Path) -> None:
         async with running_broker(tmp_path) as broker:
             topic = await broker.services.topics.create("a", partitions=3, configs={"retention.ms": "5"})
 
-        def logs(engine: Engine) -> None:
-            for number in range(3):
-                engine.add_log("a", number, topic.topic_id)
-
-        async with running_broker(tmp_path, logs) as again:
+        async with running_broker(tmp_path) as again:
             found = again.services.image.topics["a"]
             assert (found.topic_id, found.partitions, found.configs) == (
                 topic.topic_id,
@@ -169,33 +167,33 @@ def test_topic_found_only_on_disk_is_adopted_with_its_id_and_a_higher_leader_epo
             assert [state.leader_epoch for state in topic.partitions] == [0, 8]
             assert "__cluster_metadata" not in broker.services.image.topics
             assert broker.services.engine.stray == []
-        async with running_broker(tmp_path, logs) as again:
+        async with running_broker(tmp_path) as again:
             assert again.services.image.topics["t"].partitions == topic.partitions
 
     run(body)
 
 
 def test_folders_that_only_look_like_partitions_are_left_alone(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise each such folder would make a topic with that many partitions."""
+    monkeypatch.setattr(reconcile, "MAX_PARTITIONS_PER_REQUEST", 100)
 
     def logs(engine: Engine) -> None:
         engine.add_log("backup", 20261122)
         engine.add_log("backup", 2023)
         engine.add_log("old", 20261122, TOPIC_ID)
-        for number, records in ((0, 1), (1, 0), (10_001, 1), (20_002, 1)):
-            log = engine.add_log("t", number, TOPIC_ID)
-            log.records = [(0, 0, None, b"", -1, None)] * records
-        engine.add_log("u", 5).records = [(0, 0, None, b"", -1, None)]
+        for number, records in ((0, 1), (1, 0), (101, 1), (202, 1)):
+            engine.add_log("t", number, TOPIC_ID, records=records)
+        engine.add_log("u", 5, records=1)
         engine.add_log("v", 0)
 
     async def body() -> None:
         async with running_broker(tmp_path, logs) as broker:
             topics = {name: len(topic.partitions) for name, topic in broker.services.image.topics.items()}
-            assert topics == {"t": 10_002, "u": 6, "v": 1}
+            assert topics == {"t": 102, "u": 6, "v": 1}
             assert broker.services.engine.stray == []
-            assert {("backup", 2023), ("old", 20261122), ("t", 20_002)} < broker.services.engine.partitions.keys()
+            assert {("backup", 2023), ("old", 20261122), ("t", 202)} < broker.services.engine.partitions.keys()
 
     run(body)
     assert "4 folders look like partitions of topics that nobody knows, and are left alone" in caplog.text
@@ -244,7 +242,7 @@ def test_failed_log_dir_takes_its_partitions_offline_and_the_others_serve(tmp_pa
         async with running_broker(tmp_path, log__dirs=directories) as broker:
             await broker.services.topics.create("a", partitions=4)
             engine = broker.services.engine
-            engine.submit(LogDirFailed(f"{tmp_path}/one", "No space left on device"))
+            engine.probe.fail_log_dir(f"{tmp_path}/one", "No space left on device")
             await _leaders_become(broker, [NO_LEADER, 1, NO_LEADER, 1])
             assert [engine.leases["a", number][0] for number in range(4)] == [NO_LEADER, 1, NO_LEADER, 1]
             await broker.services.topics.create("b", partitions=2)
@@ -256,7 +254,7 @@ def test_failed_log_dir_takes_its_partitions_offline_and_the_others_serve(tmp_pa
 def test_broker_stops_with_a_sentence_when_all_log_dirs_failed(tmp_path: Path) -> None:
     async def body() -> None:
         broker = await started_broker(tmp_path)
-        broker.services.engine.submit(LogDirFailed(f"{tmp_path}/data", "Input/output error"))
+        broker.services.engine.probe.fail_log_dir(f"{tmp_path}/data", "Input/output error")
         with pytest.raises(StartupError, match=r"All log directories have failed.*Input/output error"):
             await asyncio.wait_for(broker.run_until_stopped(), 10)
 
@@ -269,7 +267,7 @@ def test_thread_that_failed_ends_the_process_with_one_line(tmp_path: Path, caplo
     async def body() -> None:
         ended: list[int] = []
         async with running_broker(tmp_path, end=ended.append) as broker:
-            broker.services.engine.submit(ThreadFailed("network-0", "panic: index out of bounds"))
+            broker.services.engine.probe.thread_failed("network-0", "panic: index out of bounds")
             await _eventually(lambda: bool(ended), "the process is ended")
         assert ended == [1]
 
@@ -284,7 +282,7 @@ def test_thread_that_failed_ends_a_broker_in_another_process_and_leaves_its_logs
     async def body() -> None:
         broker = await started_broker(tmp_path)
         engine: Any = broker.engine
-        engine.submit(ThreadFailed("network-0", "panic: index out of bounds"))
+        engine.probe.thread_failed("network-0", "panic: index out of bounds")
         with pytest.raises(StartupError, match=r"thread network-0 .* index out of bounds"):
             await asyncio.wait_for(broker.run_until_stopped(), 10)
         await broker.stop()
@@ -310,14 +308,14 @@ def test_panic_in_a_call_of_the_engine_ends_the_process(tmp_path: Path, call: st
 
             def panic(*_: object) -> Any:
                 setattr(engine, call, proper)
-                engine.submit(ThreadFailed("main", "panic in a call"))
+                engine.probe.thread_failed("main", "panic in a call")
                 raise Panic
 
             proper = getattr(engine, call)
             setattr(engine, call, panic)
             tasks = []
             if call == "take":
-                engine.submit(LogLine("something"))
+                engine.probe.log_line("something")
             elif call == "append":
                 appended = append_records(services.replica_manager, {("t", 0): b""}, 1, 1000)
                 tasks.append(asyncio.ensure_future(appended))
@@ -341,7 +339,7 @@ def test_directory_that_fails_while_a_topic_grows_in_it_goes_offline(tmp_path: P
 
             def fail_meanwhile(*asked: Any) -> list[str | None]:
                 errors = create(*asked)
-                engine.submit(LogDirFailed(f"{tmp_path}/one", "No space left on device"))
+                engine.probe.fail_log_dir(f"{tmp_path}/one", "No space left on device")
                 wait_until(lambda: f"{tmp_path}/one" in broker.log_manager.failed, 10, "the directory is marked")
                 return errors
 
@@ -358,15 +356,17 @@ def test_partition_that_may_be_in_a_failed_directory_is_not_made_again(tmp_path:
 
     async def body() -> None:
         async with running_broker(tmp_path, log__dirs=directories) as broker:
-            await broker.services.topics.create("a")
+            await broker.services.topics.create("a", partitions=2)
 
         def fail(engine: Engine) -> None:
-            engine.failed_dirs[f"{tmp_path}/two"] = "Input/output error"
+            shutil.rmtree(tmp_path / "two")
+            (tmp_path / "two").touch()  # no directory
 
         async with running_broker(tmp_path, fail, log__dirs=directories) as again:
-            assert ("a", 0) not in again.services.engine.partitions
-            assert again.services.engine.leases["a", 0][0] == NO_LEADER
-            await _leaders_become(again, [NO_LEADER])
+            engine = again.services.engine
+            assert set(engine.partitions) == set(engine.leases) == {("a", 0)}
+            assert {leader for _, number, leader, *_ in engine.history if number == 1} == {NO_LEADER}
+            await _leaders_become(again, [1, NO_LEADER])
 
     run(body)
 
@@ -375,11 +375,12 @@ def test_second_broker_with_the_same_node_id_is_refused_while_the_first_lives(tm
     async def body() -> None:
         from kafkastore.membership import registration
 
-        async with running_broker(tmp_path):
+        store = {"kafkastore__metadata__path": str(tmp_path / "metadata.sqlite")}
+        async with running_broker(tmp_path, **store):
             registration.TAKEOVER_LIMIT_S, limit = 0, registration.TAKEOVER_LIMIT_S
             try:
                 with pytest.raises(StartupError, match=r"node\.id=1 is in use"):
-                    await started_broker(tmp_path)
+                    await started_broker(tmp_path, log__dirs=f"{tmp_path}/other", **store)
             finally:
                 registration.TAKEOVER_LIMIT_S = limit
 
@@ -423,7 +424,7 @@ def test_directory_that_another_broker_holds_is_left_as_it_is(tmp_path: Path) ->
     async def body() -> None:
         with pytest.raises(StartupError, match="is in use by another process"):
             await started_broker(tmp_path, locked)
-        assert engines[0].calls == []
+        assert engines[0].named("open_log_dirs", "close_logs") == []
 
     run(body)
 
@@ -441,7 +442,7 @@ def test_port_in_use_closes_the_logs_cleanly_again(tmp_path: Path) -> None:
     async def body() -> None:
         with pytest.raises(StartupError, match="the port is in use"):
             await started_broker(tmp_path, occupied)
-        assert engines[0].calls == ["open_log_dirs", "close_logs"]
+        assert engines[0].named("open_log_dirs", "listen", "close_logs") == ["open_log_dirs", "close_logs"]
         async with running_broker(tmp_path):
             pass
 
@@ -455,20 +456,15 @@ def test_leader_epochs_are_raised_after_an_unclean_stop_and_only_then(tmp_path: 
 
     async def body() -> None:
         async with running_broker(tmp_path, log__dirs=directories) as broker:
-            topic = await broker.services.topics.create("a", partitions=partitions)
-
-        def logs(engine: Engine) -> None:
-            for number in range(partitions):
-                engine.add_log("a", number, topic.topic_id, (one, two)[number % 2])
+            await broker.services.topics.create("a", partitions=partitions)
 
         def killed(engine: Engine) -> None:
-            logs(engine)
-            engine.unclean_dirs = [two]
+            engine.kill(two)
 
         for prepare, epochs in (
-            (logs, [0, 0, 0, 0]),
+            (None, [0, 0, 0, 0]),
             (killed, [0, 1, 0, 1]),
-            (logs, [0, 1, 0, 1]),
+            (None, [0, 1, 0, 1]),
             (killed, [0, 2, 0, 2]),
         ):
             async with running_broker(tmp_path, prepare, log__dirs=directories) as again:
@@ -488,8 +484,8 @@ def test_leader_epochs_are_raised_after_an_unclean_stop_and_only_then(tmp_path: 
 
 def test_new_directory_and_adopted_topic_count_as_clean(tmp_path: Path) -> None:
     def unclean(engine: Engine) -> None:
-        engine.unclean_dirs = list(engine.log_dirs)
         engine.add_log("t", 0, TOPIC_ID)
+        engine.kill(*engine.log_dirs)
 
     async def body() -> None:
         async with running_broker(tmp_path, unclean) as broker:
@@ -502,8 +498,8 @@ def test_start_that_fails_before_the_epochs_are_raised_leaves_the_directories_un
     engines: list[Engine] = []
 
     def prepare(engine: Engine) -> None:
-        engine.unclean_dirs = list(engine.log_dirs)
         engine.add_log("t", 0, TOPIC_ID)
+        engine.kill(*engine.log_dirs)
         engines.append(engine)
 
     async def body() -> None:
@@ -515,7 +511,8 @@ def test_start_that_fails_before_the_epochs_are_raised_leaves_the_directories_un
             pytest.raises(StartupError, match="is in use"),
         ):
             await started_broker(tmp_path, prepare)
-        assert engines[0].calls == ["open_log_dirs"]  # no close_logs: it would write the clean-shutdown markers
+        # no close_logs: it would write the clean-shutdown markers
+        assert engines[0].named("open_log_dirs", "close_logs") == ["open_log_dirs"]
 
     run(body)
 

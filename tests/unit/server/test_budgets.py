@@ -1,8 +1,8 @@
 """No request holds the loop longer than its budget, whatever it asks for.
 
-The test sends every API of the control plane, except the groups' APIs, in its most expensive forms, over the engine's
-double. The bound is CPU time, and generous for slow machines; ``python -m control`` under ``benches`` shows the real
-figures.
+The test sends every API of the control plane, except the groups' APIs, in its most expensive forms, over the
+stepped engine. The bound is CPU time, and generous for slow machines; ``python -m control`` under ``benches`` shows the
+real figures.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import expensive
 import pytest
-from fake_engine import Request
+from stepped import Request
 from world import run, running_broker
 
 from kafkastore.cli.broker_process import collect_seldom
@@ -95,7 +95,7 @@ def test_no_form_of_a_request_holds_the_loop(tmp_path: Path, longest: Longest, a
         engine.submit(Request(one.api.key, one.version, one.body, 1))
         async with asyncio.timeout(50):
             while 1 not in engine.answers:  # noqa: ASYNC110
-                await asyncio.sleep(0.001)  # the double has no event for it
+                await asyncio.sleep(0.001)  # the engine has no event for it
 
     async def body() -> None:
         async with running_broker(tmp_path, num__partitions="1", default__replication__factor="1") as broker:

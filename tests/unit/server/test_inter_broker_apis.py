@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fake_engine import Request
 from member_world import other_store, put_topic, running_member, until
+from stepped import Request
 from world import run, running_broker
 
 from kafkastore.config.authorizer import CLASSES
@@ -107,7 +107,7 @@ def test_clients_order_is_refused_unread_and_logged(tmp_path: Path) -> None:
             body = engine.answers[5000]
             assert body is not None
             assert body[:2] == int(ErrorCode.CLUSTER_AUTHORIZATION_FAILED).to_bytes(2)
-            assert engine.security().refused_orders == [("StopReplica", ("User:eve", "/10.0.0.1"))]
+            assert engine.security().of("log_refused_order") == [("StopReplica", ("User:eve", "/10.0.0.1"))]
 
     run(body)
 

@@ -11,7 +11,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fake_engine import AppendDone, EngineError, Request, RequestAbandoned
+from stepped import Request, refusal
 from world import run, running_broker
 
 from kafkastore._core import LazyRows
@@ -70,7 +70,7 @@ async def answered(broker: Broker, *requests: Request) -> list[bytes | None]:
 
 async def _until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(10):
-        while not condition():  # noqa: ASYNC110 - the double has no event for its calls
+        while not condition():  # noqa: ASYNC110 - the engine has no event for its calls
             await asyncio.sleep(0)
 
 
@@ -173,12 +173,14 @@ def test_request_that_was_answered_later_leaves_nothing_to_the_collector_of_cycl
 
     waiting: list[DeferredAnswer[Result]] = []
     made: list[weakref.ref[Any]] = []
+    requests: list[Any] = []
 
     async def handle(context: RequestContext, request: Any) -> Any:
         def make(result: Result) -> Any:
             return context.answer(error_code=result.code)
 
-        made.extend((weakref.ref(make), weakref.ref(context.request)))
+        made.append(weakref.ref(make))
+        requests.append(context.request)
         waiting.append(DeferredAnswer(make))
         return waiting[-1]
 
@@ -195,7 +197,9 @@ def test_request_that_was_answered_later_leaves_nothing_to_the_collector_of_cycl
         await _until(lambda: 1 in engine.answers)
         assert decode("Heartbeat", 4, engine.answers[1]).error_code == 7
         await asyncio.sleep(0)
-        assert [one() for one in made] == [None, None, None]
+        assert [one() for one in made] == [None, None]
+        references = sys.getrefcount(requests[0])
+        assert references == 2, "the list and the argument"
 
     gc.disable()
     try:
@@ -275,7 +279,7 @@ def test_large_request_may_be_answered_later(tmp_path: Path, handler: types.Modu
 @pytest.mark.parametrize("waits", [False, True])
 @pytest.mark.parametrize(
     ("error", "code"),
-    [(CoordinatorNotAvailableError(), 15), (EngineError(6, "not here"), 6), (RuntimeError("our bug"), -1)],
+    [(CoordinatorNotAvailableError(), 15), (refusal(6, "not here"), 6), (RuntimeError("our bug"), -1)],
 )
 def test_errors_of_handlers_become_the_apis_error_response(
     tmp_path: Path,
@@ -344,7 +348,7 @@ def test_handler_that_waits_sees_cancellation_when_the_broker_stops(tmp_path: Pa
 
     async def test(broker: Broker) -> None:
         broker.services.engine.submit(heartbeat(1, "forever"))
-        await _until(lambda: not broker.services.engine._queue)
+        await _until(lambda: not broker.services.engine.has_events())
 
     check(tmp_path, test)
     assert ended == ["forever"]
@@ -409,11 +413,11 @@ def test_event_that_fails_does_not_take_those_behind_it_along(
     handler.handle = handle
 
     async def test(broker: Broker) -> None:
-        def fail(_: AppendDone) -> None:
+        def fail(_: object) -> None:
             raise IndexError
 
         broker.services.replica_manager.on_append_done = fail  # type: ignore[method-assign]
-        broker.services.engine.submit(AppendDone(1, 0, 0, 0))
+        broker.services.engine.probe.append_done(1)
         (body,) = await answered(broker, heartbeat())
         assert decode("Heartbeat", 4, body).error_code == 0
         assert "AppendDone could not be handled" in caplog.text
@@ -573,7 +577,8 @@ def test_request_whose_client_has_gone_ends_at_its_next_turn(tmp_path: Path, han
         engine = broker.services.engine
         engine.submit(heartbeat(1))
         await _until(lambda: walked > 2)
-        engine.submit(RequestAbandoned(1), RequestAbandoned(77))
+        engine.probe.request_abandoned(1)
+        engine.probe.request_abandoned(77)
         await _until(lambda: 1 in engine.answers)
         assert engine.answers[1] is None
         assert walked < 100

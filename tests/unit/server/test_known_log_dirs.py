@@ -1,4 +1,4 @@
-"""The broker distinguishes log directories that are not mounted from new ones, over the engine's test double."""
+"""The broker distinguishes log directories that are not mounted from new ones, over the stepped engine."""
 
 from __future__ import annotations
 
@@ -14,10 +14,7 @@ from kafkastore.metadata.sqlite import SqliteStore
 from kafkastore.server.known_log_dirs import missing, refuse_missing, remember
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
-
-    from fake_engine import Engine
 
     from kafkastore.server.broker import Broker
 
@@ -38,15 +35,6 @@ def leaders(broker: Broker) -> list[int]:
     return [state.leader for state in broker.services.image.topics["a"].partitions]
 
 
-def finds(directory: Path) -> Callable[[Engine], None]:
-    """A ``prepare`` for running_broker: the log of partition 0 is in the directory."""
-
-    def prepare(engine: Engine) -> None:
-        engine.add_log("a", 0, None, str(directory))
-
-    return prepare
-
-
 def test_directory_in_use_before_that_is_not_mounted_is_offline_and_left_as_it_is(tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
 
@@ -54,7 +42,7 @@ def test_directory_in_use_before_that_is_not_mounted_is_offline_and_left_as_it_i
         await stopped(tmp_path, f"{one},{two}")
         unmount(two)
         for _ in range(2):  # a start that misses the directory does not forget it
-            async with running_broker(tmp_path, finds(one), log__dirs=f"{one},{two}") as broker:
+            async with running_broker(tmp_path, log__dirs=f"{one},{two}") as broker:
                 assert list(broker.log_manager.failed) == [str(two)]
                 assert "meta.properties" in broker.log_manager.failed[str(two)]
                 assert leaders(broker) == [1, NO_LEADER]
@@ -68,10 +56,10 @@ def test_directory_that_left_log_dirs_for_a_while_is_still_known(tmp_path: Path)
 
     async def body() -> None:
         await stopped(tmp_path, f"{one},{two}")
-        async with running_broker(tmp_path, finds(one), log__dirs=f"{one},{tmp_path}/three"):
+        async with running_broker(tmp_path, log__dirs=f"{one},{tmp_path}/three"):
             pass
         unmount(two)
-        async with running_broker(tmp_path, finds(one), log__dirs=f"{one},{two}") as broker:
+        async with running_broker(tmp_path, log__dirs=f"{one},{two}") as broker:
             assert list(broker.log_manager.failed) == [str(two)]
 
     run(body)
@@ -84,7 +72,7 @@ def test_replaced_disk_is_used_once_it_has_an_empty_meta_properties(tmp_path: Pa
         await stopped(tmp_path, f"{one},{two}")
         unmount(two)
         (two / "meta.properties").touch()
-        async with running_broker(tmp_path, finds(one), log__dirs=f"{one},{two}") as broker:
+        async with running_broker(tmp_path, log__dirs=f"{one},{two}") as broker:
             assert broker.log_manager.failed == {}
             assert leaders(broker) == [1, 1]
 
@@ -96,7 +84,7 @@ def test_directory_that_was_never_used_is_new(tmp_path: Path) -> None:
 
     async def body() -> None:
         await stopped(tmp_path, str(one))
-        async with running_broker(tmp_path, finds(one), log__dirs=f"{one},{two}") as broker:
+        async with running_broker(tmp_path, log__dirs=f"{one},{two}") as broker:
             assert broker.log_manager.failed == {}
 
     run(body)
@@ -109,7 +97,7 @@ def test_metadata_stays_where_it_is_whatever_the_order_of_the_directories(tmp_pa
     async def body() -> None:
         await stopped(tmp_path, f"{one},{tmp_path / 'two'}")
         directories = ",".join(str(tmp_path / name) for name in order)
-        async with running_broker(tmp_path, finds(one), log__dirs=directories) as broker:
+        async with running_broker(tmp_path, log__dirs=directories) as broker:
             assert broker.config.metadata_path == str(one / "kafkastore-metadata.sqlite")
             assert broker.log_manager.failed == {}
             assert leaders(broker) == [1, 1]

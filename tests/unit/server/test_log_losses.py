@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from fake_engine import MissingLog, RecoveryNote
 
 from kafkastore.config import BrokerConfig
 from kafkastore.errors import StartupError
@@ -25,14 +25,15 @@ class _Recovery:
     def __init__(
         self, notes: Sequence[tuple[bool, str]] = (), missing: Sequence[tuple[str, int, str, int]] = ()
     ) -> None:
-        self.notes = [RecoveryNote(*note) for note in notes]
-        self.missing = [MissingLog(*log) for log in missing]
+        self.notes = [SimpleNamespace(is_loss=is_loss, text=text) for is_loss, text in notes]
+        names = "topic", "partition", "log_dir", "log_end_offset"
+        self.missing = [SimpleNamespace(**dict(zip(names, log, strict=True))) for log in missing]
         self.is_put_back = False
 
-    def take_notes(self) -> list[RecoveryNote]:
+    def take_notes(self) -> list[SimpleNamespace]:
         return self.notes
 
-    def missing_logs(self) -> list[MissingLog]:
+    def missing_logs(self) -> list[SimpleNamespace]:
         return self.missing
 
     def put_back_shutdown(self) -> None:

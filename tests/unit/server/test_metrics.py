@@ -13,7 +13,7 @@ from kafkastore.server.metrics import cluster_figures, loop_figures
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fake_engine import Engine
+    from stepped import Engine
 
 ID = bytes(range(16))
 

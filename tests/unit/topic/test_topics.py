@@ -8,11 +8,12 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fake_engine import EngineError
 from member_world import LIMIT_S, until
+from stepped import refusal
 from world import deletions_end, run, running_broker
 
 from kafkastore import errors
+from kafkastore._core import build_batch
 from kafkastore.config import BrokerConfig
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.metadata.image import NO_LEADER, BrokerImage, MetadataImage, TopicImage
@@ -177,9 +178,10 @@ def test_two_creations_at_once_make_one_topic(tmp_path: Path) -> None:
 
 def test_log_that_cannot_be_made_leaves_its_partition_offline(tmp_path: Path) -> None:
     async def test(broker: Broker) -> None:
-        broker.services.engine.create_failures["a", 1] = "Permission denied"
+        (tmp_path / "data" / "a-1").touch()  # in the place of the folder
         topic = await broker.services.topics.create("a", partitions=2)
-        assert broker.services.engine.leases["a", 1][0] == NO_LEADER
+        assert ("a", 1) not in broker.services.engine.leases
+        assert [row[2] for row in broker.services.engine.history if row[:2] == ("a", 1)] == [NO_LEADER]
         await until(lambda: [state.leader for state in topic.partitions] == [1, NO_LEADER])
 
     check(tmp_path, test)
@@ -399,7 +401,6 @@ def test_listener_of_a_topic_hears_of_elections_and_resignations(tmp_path: Path)
 
 
 def test_coordinators_append_is_answered_per_partition(tmp_path: Path) -> None:
-    from fake_engine import build_batch
 
     async def test(broker: Broker) -> None:
         services = broker.services
@@ -470,7 +471,7 @@ def test_deletion_whose_logs_cannot_be_deleted_is_finished_by_the_next_start(
 
         def refuse_a(name: str, partitions: list[int]) -> None:
             if name == "a":
-                raise EngineError(ErrorCode.KAFKA_STORAGE_ERROR, "Input/output error")
+                raise refusal(ErrorCode.KAFKA_STORAGE_ERROR, "Input/output error")
             delete(name, partitions)
 
         services.engine.delete_logs = refuse_a  # type: ignore[method-assign]
