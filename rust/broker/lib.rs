@@ -48,7 +48,7 @@ pub use partition::{
     ProducerDescription, ReadRequest, ReadResult, Readers, ServedBy, WantsFlush,
 };
 #[doc(hidden)] // for tests/fuzz
-pub use published::acls::Acls;
+pub use published::acls::{AclClient, Acls};
 pub use published::acls::{AclEntry, AclPattern, CLUSTER_NAME, Operation, ResourceType};
 pub use published::features::FinalizedFeatures;
 pub use published::image::{BrokerRow, Image, NO_CONTROLLER, PartitionRow, TopicRow};
@@ -61,8 +61,8 @@ pub use replication::peers::{Ask, Channel, Peers, Then};
 pub use replication::replica_fetcher::{Next, ReplicaFetcher, backoff};
 pub use requests::adopt_segments::AdoptSegments;
 pub use requests::api::{
-    Api, Attempt, Delayed, Errand, Place, Request, Rest, Scratch, Served, SlicedProduce, Splice, Thread, Tried,
-    go_on_waiting, start_waiting,
+    Api, Attempt, BodyTail, Delayed, Executor, Handover, Request, Scratch, Served, SlicedProduce, Splice, Thread,
+    Tried, go_on_waiting, start_waiting,
 };
 pub use requests::authorization::{Asker, Authorization};
 pub use requests::budget::{Budget, Charge, ControlBudget, Size};
@@ -77,7 +77,7 @@ pub use requests::quotas::{
     Account, Admission, ClientFigures, ConnectionFigures, ConnectionRates, Entrance, HeldBack, QuotaKind, QuotaRow,
     Quotas, Rate, UNRESOLVED,
 };
-pub use requests::verifier::{Asked, Verified, Verifier, Verifying};
+pub use requests::verifier::{VerificationRequest, Verified, Verifier, Verifying};
 pub use requests::waiters::{WaitKind, Waiter, Waiters, Wake};
 pub use state::Broker;
 pub use threads::events::{AppendDone, ControlRequest, Event, EventQueue};

@@ -6,7 +6,7 @@ use super::groups::OFFSETS_TOPIC;
 use super::partitioning::partition_for;
 use super::transactions::STATE_TOPIC;
 use base::error::ErrorCode;
-use broker::{Api, Operation, Request, ResourceType, Rest, Served, Size};
+use broker::{Api, BodyTail, Operation, Request, ResourceType, Served, Size};
 use protocol::find_coordinator::key_type;
 use protocol::{ApiTable, FindCoordinatorRequest, FoundCoordinator, WireError, encode_find_coordinator_response};
 
@@ -46,9 +46,9 @@ fn handle(asked: &Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
     let Some(topic) = image.topic(name) else {
         return Ok(Served::Control(None));
     };
-    let asks = asked.authorization("FindCoordinator");
+    let authorization = asked.authorization("FindCoordinator");
     let mut keys = request.keys.iter();
-    if !keys.all(|key| asks.allows_quietly(Operation::Describe, resource, key)) {
+    if !keys.all(|key| authorization.allows_quietly(Operation::Describe, resource, key)) {
         return Ok(Served::Control(None));
     }
     let mut rows = Vec::with_capacity(request.keys.len());
@@ -67,7 +67,7 @@ fn handle(asked: &Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
     }
     let message = if version < EMPTY_MESSAGE_FROM { "NONE" } else { "" };
     encode_find_coordinator_response(out, version, rows.into_iter(), message);
-    Ok(Served::Answered(Rest::Nothing))
+    Ok(Served::Answered(BodyTail::Nothing))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::groups;
 use super::lease::Claim;
 use base::error::ErrorCode;
-use broker::{Api, Operation, Request, ResourceType, Rest, Served};
+use broker::{Api, BodyTail, Operation, Request, ResourceType, Served};
 use protocol::{ApiTable, HeartbeatRequest, WireError, encode_heartbeat_response};
 
 /// The API.
@@ -17,13 +17,13 @@ impl Api for Heartbeat {
     fn serve(&self, asked: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
         let request = HeartbeatRequest::decode(asked.version, asked.body)?;
         encode_heartbeat_response(out, asked.version, answer(&asked, &request), 0);
-        Ok(Served::Answered(Rest::Nothing))
+        Ok(Served::Answered(BodyTail::Nothing))
     }
 }
 
 fn answer(asked: &Request<'_>, request: &HeartbeatRequest<'_>) -> ErrorCode {
-    let asks = asked.authorization("Heartbeat");
-    if !asks.allows(Operation::Read, ResourceType::Group, request.group_id) {
+    let authorization = asked.authorization("Heartbeat");
+    if !authorization.allows(Operation::Read, ResourceType::Group, request.group_id) {
         return ErrorCode::GROUP_AUTHORIZATION_FAILED;
     }
     let (broker, groups) = (asked.broker, groups(asked.broker));

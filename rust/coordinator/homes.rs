@@ -199,7 +199,7 @@ impl<S: Default> Homes<S> {
         home: &Home<S>,
         mut apply: impl FnMut(&Batch<'_>) -> Result<(), BatchError>,
     ) -> Result<bool> {
-        let offsets = home.partition.offsets();
+        let offsets = home.partition.offsets().view();
         let (mut next, end) = (offsets.log_start, offsets.log_end);
         home.loaded_to.store(end.get(), Ordering::Release);
         let mut bytes = Vec::new();

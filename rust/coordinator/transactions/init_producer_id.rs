@@ -6,7 +6,7 @@ use super::transaction::{NO_EPOCH, NO_PRODUCER_ID, Transaction};
 use super::transit::{self, Question, for_version};
 use crate::transactions;
 use base::error::ErrorCode;
-use broker::{Broker, Request, Rest, Served};
+use broker::{BodyTail, Broker, Request, Served};
 use protocol::{InitProducerIdRequest, encode_init_producer_id_response};
 
 /// From this version on clients know `PRODUCER_FENCED`.
@@ -23,7 +23,7 @@ pub fn serve(asked: &Request<'_>, request: &InitProducerIdRequest<'_>, out: &mut
     let version = asked.version;
     let refused = |code, out: &mut Vec<u8>| {
         encode_init_producer_id_response(out, version, Err(code));
-        Served::Answered(Rest::Nothing)
+        Served::Answered(BodyTail::Nothing)
     };
     let transactional_id = request.transactional_id.unwrap_or_default();
     if transactional_id.is_empty() {

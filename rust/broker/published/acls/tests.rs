@@ -1,7 +1,13 @@
 use super::*;
 
-const ALICE: (&str, &str) = ("User:alice", "10.0.0.1");
-const BOB: (&str, &str) = ("User:bob", "10.0.0.2");
+const ALICE: AclClient<'_> = AclClient {
+    principal: "User:alice",
+    host: "10.0.0.1",
+};
+const BOB: AclClient<'_> = AclClient {
+    principal: "User:bob",
+    host: "10.0.0.2",
+};
 
 fn entry(principal: &str, host: &str, operation: Option<Operation>, is_allow: bool) -> AclEntry {
     AclEntry {
@@ -40,7 +46,7 @@ fn acls(patterns: Vec<AclPattern>) -> Acls {
     Acls::new(HashSet::from(["User:root".to_owned()]), false).with(patterns, true)
 }
 
-fn may(acls: &Acls, client: (&str, &str), operation: Operation, topic: &str) -> bool {
+fn may(acls: &Acls, client: AclClient<'_>, operation: Operation, topic: &str) -> bool {
     acls.allows(client, operation, ResourceType::Topic, topic)
 }
 
@@ -222,7 +228,7 @@ fn grant_that_was_taken_away_allows_nothing_any_more() {
 fn naive(
     patterns: &[AclPattern],
     allows_everyone: bool,
-    (principal, host): (&str, &str),
+    client: AclClient<'_>,
     operation: Operation,
     name: &str,
 ) -> bool {
@@ -244,8 +250,8 @@ fn naive(
     let entries: Vec<_> = matching
         .iter()
         .flat_map(|p| &p.entries)
-        .filter(|e| e.principal == principal || e.principal == "User:*")
-        .filter(|e| e.host == host || e.host == "*")
+        .filter(|e| e.principal == client.principal || e.principal == "User:*")
+        .filter(|e| e.host == client.host || e.host == "*")
         .collect();
     let is_denied = entries
         .iter()
@@ -330,7 +336,10 @@ fn decisions_match_naive() {
             .with(first.to_vec(), true)
             .with(second.to_vec(), false);
         for _ in 0..20 {
-            let client = (numbers.one(&PRINCIPALS), numbers.one(&HOSTS));
+            let client = AclClient {
+                principal: numbers.one(&PRINCIPALS),
+                host: numbers.one(&HOSTS),
+            };
             let operation = numbers.one(&Operation::EACH);
             let name = numbers.one(&NAMES[1..]);
             let expected = naive(&patterns, allows_everyone, client, operation, name);
@@ -351,7 +360,10 @@ fn some_resource_matches_naive_over_names_that_the_patterns_tell_apart() {
     for _ in 0..3000 {
         let patterns = random_patterns(&mut numbers);
         let acls = Acls::new(HashSet::new(), false).with(patterns.clone(), true);
-        let client = (numbers.one(&PRINCIPALS), numbers.one(&HOSTS));
+        let client = AclClient {
+            principal: numbers.one(&PRINCIPALS),
+            host: numbers.one(&HOSTS),
+        };
         // a name for each pattern, and one that only the pattern's prefix matches
         let mut names: Vec<String> = vec!["hardcode".into(), "zzz".into()];
         for pattern in patterns.iter().filter(|p| &*p.name != "*" || p.is_prefixed) {
@@ -364,8 +376,8 @@ fn some_resource_matches_naive_over_names_that_the_patterns_tell_apart() {
                 && p.entries.iter().any(|e| {
                     !e.is_allow
                         && e.operation.is_none_or(|one| one == Operation::Write)
-                        && (e.principal == client.0 || e.principal == "User:*")
-                        && (e.host == client.1 || e.host == "*")
+                        && (e.principal == client.principal || e.principal == "User:*")
+                        && (e.host == client.host || e.host == "*")
                 })
         });
         let expected = !is_wildcard_denied
