@@ -1,12 +1,12 @@
 //! The data plane's state and its answers: partitions, leases, produce, fetch, delayed operations. It uses no sockets
 //! and no Python. Callers pass the times of a request in.
 //!
-//! The map: [`Broker`] owns the parts; [`Node`] is what the parts share; [`Logs`] are the hosted logs; `registry`, `image`,
-//! `producer_ids` and `acls` hold the state that the control plane publishes; `authorization` asks the ACLs for a request; `partition` appends to the log and reads from it;
-//! `produce`, `fetch`, `list_offsets`, `metadata` and `adopt_segments` serve one API each, through the trait of `api`;
-//! `verifier` is the way to the transaction coordinators; `quotas` counts what clients with a quota do; `waiters` is
-//! the purgatory of delayed operations; `flusher`, `materialiser` and `workers` are the threads that wait on the disk;
-//! `events` is the queue to the control plane.
+//! The map: [`Broker`] owns the parts; [`Node`] is what they share; [`Logs`] are the hosted logs; `registry`, `image`,
+//! `producer_ids` and `acls` hold the state that the control plane publishes; `authorization` asks the ACLs for a
+//! request; `partition` appends to the log and reads from it; `produce`, `fetch`, `list_offsets`, `metadata` and
+//! `adopt_segments` serve one API each, through the trait of `api`; `verifier` is the way to the transaction
+//! coordinators; `quotas` counts what clients with a quota do; `waiters` is the purgatory of delayed operations;
+//! [`Threads`] are the threads that wait on the disk; `events` is the queue to the control plane.
 
 #![forbid(unsafe_code)]
 

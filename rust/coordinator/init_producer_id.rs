@@ -35,7 +35,7 @@ impl Api for InitProducerId {
             }
             return Ok(transactions::init_producer_id(&asked, &request, out));
         }
-        let Some(producer_id) = broker.producer_ids().take(&broker.events()) else {
+        let Some(producer_id) = broker.producer_ids().take(broker.events()) else {
             return Ok(Served::Control(None));
         };
         encode_init_producer_id_response(out, asked.version, Ok((producer_id, FIRST_EPOCH)));

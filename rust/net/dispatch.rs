@@ -317,7 +317,7 @@ fn leave(
     let (number, framing) = (context.operations.number(), asked.framing);
     connection.wait_for(number, true);
     let mut away = Away::default();
-    away.expect_answer(asked.body_bytes, &work, &context.broker.unsent());
+    away.expect_answer(asked.body_bytes, &work, context.broker.unsent());
     work.charge(context.broker);
     let task = Task::new(
         context.broker,

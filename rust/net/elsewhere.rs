@@ -123,7 +123,7 @@ impl Work {
     pub fn charge(&mut self, broker: &Broker) {
         match self {
             Self::Serve(whole, _) if whole.api.control_from().is_some() => whole.body.charge(&broker.control().waiting),
-            Self::Serve(Whole { body, .. }, _) | Self::Append(_, body) => body.charge(&broker.queued()),
+            Self::Serve(Whole { body, .. }, _) | Self::Append(_, body) => body.charge(broker.queued()),
             Self::Try(..) => {}
         }
     }

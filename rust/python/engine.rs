@@ -77,7 +77,7 @@ impl PyEngine {
     /// The broker for one call, during which a panic ends the process: see [`Watched`].
     fn broker(&self) -> Watched<'_, Arc<Broker>> {
         let broker = self.engine.broker();
-        Watched::new(broker, &broker.events())
+        Watched::new(broker, broker.events())
     }
 
     /// The engine for one call, as [`Self::broker`].

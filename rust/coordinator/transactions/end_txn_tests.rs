@@ -147,7 +147,7 @@ fn producer_whose_epochs_are_used_up_goes_on_with_another_id() {
 #[test]
 fn producer_whose_epochs_are_used_up_waits_for_an_id_with_the_decision_not_written() {
     let (world, producer) = open_with_epoch(i16::MAX - 1);
-    while world.broker.producer_ids().take(&world.broker.events()).is_some() {}
+    while world.broker.producer_ids().take(world.broker.events()).is_some() {}
     assert_eq!(
         world.end_v2("a", producer, true),
         Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS)

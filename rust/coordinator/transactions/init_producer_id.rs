@@ -77,7 +77,7 @@ impl Question for Init {
 /// # Errors
 /// `COORDINATOR_LOAD_IN_PROGRESS`, which clients retry, while none is left; the next block is being claimed.
 pub fn new_producer_id(broker: &Broker) -> Result<i64, ErrorCode> {
-    let taken = broker.producer_ids().take(&broker.events());
+    let taken = broker.producer_ids().take(broker.events());
     taken.ok_or(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS)
 }
 

@@ -22,7 +22,7 @@ fn init_again(world: &World, producer: Producer) -> Claimed {
 }
 
 fn use_up_ids(world: &World) {
-    while world.broker.producer_ids().take(&world.broker.events()).is_some() {}
+    while world.broker.producer_ids().take(world.broker.events()).is_some() {}
 }
 
 #[test]

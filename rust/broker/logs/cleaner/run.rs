@@ -121,20 +121,20 @@ impl CleanerRun {
         };
         let inputs = self.partition.log().inputs_of(group, truncations)?;
         let (map, buffers) = (&self.map, &mut self.buffers);
-        if let Some(cleaned) = unpanicked(|| cleaning.clean_next(&inputs, map, buffers, &pace))? {
+        if let Some(rewritten) = unpanicked(|| cleaning.clean_next(&inputs, map, buffers, &pace))? {
             pace.pass(0)?;
-            self.swap(cleaner, cleaned, now_ms)?;
+            self.swap(cleaner, rewritten, now_ms)?;
         }
         Ok(true)
     }
 
-    fn swap(&self, cleaner: &Cleaner, cleaned: Cleaned, now_ms: i64) -> Result<(), Interrupted> {
+    fn swap(&self, cleaner: &Cleaner, rewritten: Cleaned, now_ms: i64) -> Result<(), Interrupted> {
         let swapped = {
             let mut log = self.partition.log();
             if self.partition.future().get().is_some() {
                 return Err(Interrupted::Stopped); // what is copied to the other directory already would not be cleaned
             }
-            log.swap_in(cleaned, now_ms)?
+            log.swap_in(rewritten, now_ms)?
         };
         let deletion = swapped.sync()?;
         let delay_ms = u64::try_from(deletion.due_ms().saturating_sub(now_ms)).unwrap_or(0);

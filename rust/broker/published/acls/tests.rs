@@ -1,13 +1,11 @@
 use super::*;
 
-const ALICE: AclClient<'_> = AclClient {
-    principal: "User:alice",
-    host: "10.0.0.1",
-};
-const BOB: AclClient<'_> = AclClient {
-    principal: "User:bob",
-    host: "10.0.0.2",
-};
+const fn client<'a>(principal: &'a str, host: &'a str) -> AclClient<'a> {
+    AclClient { principal, host }
+}
+
+const ALICE: AclClient<'_> = client("User:alice", "10.0.0.1");
+const BOB: AclClient<'_> = client("User:bob", "10.0.0.2");
 
 fn entry(principal: &str, host: &str, operation: Option<Operation>, is_allow: bool) -> AclEntry {
     AclEntry {
@@ -54,8 +52,8 @@ fn may(acls: &Acls, client: AclClient<'_>, operation: Operation, topic: &str) ->
 fn without_a_matching_acl_only_super_users_are_allowed() {
     let acls = acls(vec![]);
     assert!(!may(&acls, ALICE, Operation::Read, "t"));
-    assert!(may(&acls, ("User:root", "10.0.0.9"), Operation::Read, "t"));
-    assert!(!may(&acls, ("user:root", "10.0.0.9"), Operation::Read, "t"));
+    assert!(may(&acls, client("User:root", "10.0.0.9"), Operation::Read, "t"));
+    assert!(!may(&acls, client("user:root", "10.0.0.9"), Operation::Read, "t"));
 }
 
 #[test]
@@ -81,7 +79,7 @@ fn deny_wins_over_every_allow() {
 #[test]
 fn deny_of_a_super_user_has_no_effect() {
     let acls = acls(vec![literal("*", vec![deny("User:root", Operation::Read)])]);
-    assert!(may(&acls, ("User:root", "h"), Operation::Read, "t"));
+    assert!(may(&acls, client("User:root", "h"), Operation::Read, "t"));
 }
 
 #[test]
@@ -125,8 +123,8 @@ fn address_of_ipv6_may_be_written_as_kafka_writes_it() {
             "t",
             vec![entry("User:*", host, Some(Operation::Read), true)],
         )]);
-        assert!(may(&acls, ("User:alice", "::1"), Operation::Read, "t"), "{host}");
-        assert!(!may(&acls, ("User:alice", "::2"), Operation::Read, "t"), "{host}");
+        assert!(may(&acls, client("User:alice", "::1"), Operation::Read, "t"), "{host}");
+        assert!(!may(&acls, client("User:alice", "::2"), Operation::Read, "t"), "{host}");
     }
 }
 
@@ -336,10 +334,7 @@ fn decisions_match_naive() {
             .with(first.to_vec(), true)
             .with(second.to_vec(), false);
         for _ in 0..20 {
-            let client = AclClient {
-                principal: numbers.one(&PRINCIPALS),
-                host: numbers.one(&HOSTS),
-            };
+            let client = client(numbers.one(&PRINCIPALS), numbers.one(&HOSTS));
             let operation = numbers.one(&Operation::EACH);
             let name = numbers.one(&NAMES[1..]);
             let expected = naive(&patterns, allows_everyone, client, operation, name);
@@ -360,10 +355,7 @@ fn some_resource_matches_naive_over_names_that_the_patterns_tell_apart() {
     for _ in 0..3000 {
         let patterns = random_patterns(&mut numbers);
         let acls = Acls::new(HashSet::new(), false).with(patterns.clone(), true);
-        let client = AclClient {
-            principal: numbers.one(&PRINCIPALS),
-            host: numbers.one(&HOSTS),
-        };
+        let client = client(numbers.one(&PRINCIPALS), numbers.one(&HOSTS));
         // a name for each pattern, and one that only the pattern's prefix matches
         let mut names: Vec<String> = vec!["hardcode".into(), "zzz".into()];
         for pattern in patterns.iter().filter(|p| &*p.name != "*" || p.is_prefixed) {

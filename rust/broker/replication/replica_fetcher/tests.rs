@@ -168,8 +168,8 @@ fn serve(fixture: &Fixture, api_key: i16, version: i16, body: &[u8], now: Instan
         ..request(&fixture.broker, version, &mut body, scratch)
     };
     if api_key == 2 {
-        let place = Executor::Worker;
-        ListOffsets.serve(Request { place, ..asked }, &mut out).unwrap();
+        let executor = Executor::Worker;
+        ListOffsets.serve(Request { executor, ..asked }, &mut out).unwrap();
         return out;
     }
     let Served::Answered(rest) = Fetch.serve(asked, &mut out).unwrap() else {

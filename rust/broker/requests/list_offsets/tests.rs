@@ -35,7 +35,7 @@ fn rows(body: &[u8]) -> Vec<(i16, i64, i64, i32)> {
     (0..r.count(1).unwrap()).map(|_| row(&mut r)).collect()
 }
 
-/// What becomes of a body at a place, and the answer.
+/// What becomes of a body for an executor, and the answer.
 fn serve_at(executor: Executor, fixture: &Fixture, version: i16, body: &[u8]) -> (Served, Vec<u8>) {
     let (mut body, mut out) = (body.to_vec(), Vec::new());
     let scratch = &mut Scratch::default();
