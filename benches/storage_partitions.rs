@@ -59,7 +59,8 @@ impl Bench {
         let placed: Vec<_> = (0..self.partitions).map(|i| (i as i32, self.dir.clone())).collect();
         let errors = self
             .start()
-            .create_logs("bench", [7; 16], &Arc::new(LogConfig::default()), &placed);
+            .logs()
+            .create("bench", [7; 16], &Arc::new(LogConfig::default()), &placed);
         assert!(errors.iter().all(Option::is_none));
     }
 
@@ -97,7 +98,7 @@ impl Bench {
         let begin = Instant::now();
         match step {
             "create" => self.create(),
-            "close" => self.start().close_logs().unwrap(),
+            "close" => self.start().logs().close().unwrap(),
             "open" | "recover" => drop(self.start()),
             "fill" => self.fill(),
             "crash" => {}

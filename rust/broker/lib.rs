@@ -1,12 +1,12 @@
 //! The data plane's state and its answers: partitions, leases, produce, fetch, delayed operations. It uses no sockets
 //! and no Python. Callers pass the times of a request in.
 //!
-//! The map: [`Broker`] owns the parts; [`Node`] is what the parts share; [`Logs`] are the hosted logs; `registry`, `image`,
-//! `producer_ids` and `acls` hold the state that the control plane publishes; `authorization` asks the ACLs for a request; `partition` appends to the log and reads from it;
-//! `produce`, `fetch`, `list_offsets`, `metadata` and `adopt_segments` serve one API each, through the trait of `api`;
-//! `verifier` is the way to the transaction coordinators; `quotas` counts what clients with a quota do; `waiters` is
-//! the purgatory of delayed operations; `flusher`, `materialiser` and `workers` are the threads that wait on the disk;
-//! `events` is the queue to the control plane.
+//! The map: [`Broker`] owns the parts; [`Node`] is what they share; [`Logs`] are the hosted logs; `registry`, `image`,
+//! `producer_ids` and `acls` hold the state that the control plane publishes; `authorization` asks the ACLs for a
+//! request; `partition` appends to the log and reads from it; `produce`, `fetch`, `list_offsets`, `metadata` and
+//! `adopt_segments` serve one API each, through the trait of `api`; `verifier` is the way to the transaction
+//! coordinators; `quotas` counts what clients with a quota do; `waiters` is the purgatory of delayed operations;
+//! [`Threads`] are the threads that wait on the disk; `events` is the queue to the control plane.
 
 #![forbid(unsafe_code)]
 
@@ -48,7 +48,7 @@ pub use partition::{
     ProducerDescription, ReadRequest, ReadResult, Readers, ServedBy, WantsFlush,
 };
 #[doc(hidden)] // for tests/fuzz
-pub use published::acls::Acls;
+pub use published::acls::{AclClient, Acls};
 pub use published::acls::{AclEntry, AclPattern, CLUSTER_NAME, Operation, ResourceType};
 pub use published::features::FinalizedFeatures;
 pub use published::image::{BrokerRow, Image, NO_CONTROLLER, PartitionRow, TopicRow};
@@ -61,8 +61,8 @@ pub use replication::peers::{Ask, Channel, Peers, Then};
 pub use replication::replica_fetcher::{Next, ReplicaFetcher, backoff};
 pub use requests::adopt_segments::AdoptSegments;
 pub use requests::api::{
-    Api, Attempt, Delayed, Errand, Place, Request, Rest, Scratch, Served, SlicedProduce, Splice, Thread, Tried,
-    go_on_waiting, start_waiting,
+    Api, Attempt, BodyTail, Delayed, Executor, Handover, Request, Scratch, Served, SlicedProduce, Splice, Thread,
+    Tried, go_on_waiting, start_waiting,
 };
 pub use requests::authorization::{Asker, Authorization};
 pub use requests::budget::{Budget, Charge, ControlBudget, Size};
@@ -77,7 +77,7 @@ pub use requests::quotas::{
     Account, Admission, ClientFigures, ConnectionFigures, ConnectionRates, Entrance, HeldBack, QuotaKind, QuotaRow,
     Quotas, Rate, UNRESOLVED,
 };
-pub use requests::verifier::{Asked, Verified, Verifier, Verifying};
+pub use requests::verifier::{VerificationRequest, Verified, Verifier, Verifying};
 pub use requests::waiters::{WaitKind, Waiter, Waiters, Wake};
 pub use state::Broker;
 pub use threads::events::{AppendDone, ControlRequest, Event, EventQueue};

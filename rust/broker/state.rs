@@ -79,7 +79,7 @@ impl Broker {
         let threads = Threads::start(&events)?;
         let broker = Self::assemble(Node::new(node_id, cluster_id, options, context, events), threads);
         for i in 0..FLUSH_THREADS {
-            broker.run(format!("flush-{i}"), |broker| {
+            broker.start_thread(format!("flush-{i}"), |broker| {
                 let failed =
                     |partition: &Arc<Partition>, error: &_| broker.logs.dirs().storage_failed(partition, error);
                 broker.threads.flusher().run(failed);
@@ -87,15 +87,15 @@ impl Broker {
         }
         if let Some(descriptors) = broker.context().fs.descriptors() {
             let descriptors = Arc::clone(descriptors);
-            broker.run("descriptors".into(), move |_| descriptors.run())?;
+            broker.start_thread("descriptors".into(), move |_| descriptors.run())?;
         }
-        broker.run("reaper".into(), |broker| broker.threads.reaper().run())?;
-        broker.run("materialiser".into(), |broker| {
+        broker.start_thread("reaper".into(), |broker| broker.threads.reaper().run())?;
+        broker.start_thread("materialiser".into(), |broker| {
             let failed = |partition: &Arc<Partition>, error: &_| broker.logs.dirs().storage_failed(partition, error);
             broker.threads.materialiser().run(failed);
         })?;
         for i in 0..broker.options().replica_alter_log_dirs_threads.max(1) {
-            broker.run(format!("mover-{i}"), |broker| broker.logs.moves().run())?;
+            broker.start_thread(format!("mover-{i}"), |broker| broker.logs.moves().run())?;
         }
         Ok(broker)
     }
@@ -144,7 +144,7 @@ impl Broker {
         })
     }
 
-    fn run(self: &Arc<Self>, name: String, run: impl FnOnce(&Self) + Send + 'static) -> io::Result<()> {
+    fn start_thread(self: &Arc<Self>, name: String, run: impl FnOnce(&Self) + Send + 'static) -> io::Result<()> {
         let broker = Arc::clone(self);
         self.threads.run(self.events(), name, move || run(&broker))
     }

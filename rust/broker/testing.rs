@@ -9,8 +9,8 @@ use parking_lot::Mutex;
 
 use crate::Broker;
 use crate::{
-    ANONYMOUS, Asked, Attempt, BrokerRow, Caller, Lease, Options, Partition, PartitionData, PartitionRow, Place,
-    Request, Scratch, TopicRow, Verified, Verifier, Verifying, Waiter, Wake,
+    ANONYMOUS, Attempt, BrokerRow, Caller, Executor, Lease, Options, Partition, PartitionData, PartitionRow, Request,
+    Scratch, TopicRow, VerificationRequest, Verified, Verifier, Verifying, Waiter, Wake,
 };
 use ::io::{FaultFileSystem, ManualClock, OsFileSystem};
 use base::error::ErrorCode;
@@ -184,7 +184,7 @@ pub fn request<'a>(broker: &'a Broker, version: i16, body: &'a mut [u8], scratch
         caller: CALLER,
         body,
         scratch,
-        place: Place::Loop,
+        executor: Executor::Loop,
         may_hand_over: false,
         now_ms: START_MS,
         now: Instant::now(),
@@ -243,7 +243,7 @@ pub struct TestVerifier(Arc<Mutex<Questions>>);
 #[derive(Default)]
 struct Questions {
     codes: HashMap<(String, i32), ErrorCode>,
-    asked: Vec<Asked>,
+    asked: Vec<VerificationRequest>,
     /// Answers wait for [`TestVerifier::answer`].
     is_delayed: bool,
     deadline: Option<Instant>,
@@ -251,7 +251,7 @@ struct Questions {
 }
 
 impl Questions {
-    fn answer(&self, asked: &Asked) -> Vec<ErrorCode> {
+    fn answer(&self, asked: &VerificationRequest) -> Vec<ErrorCode> {
         let code = |(topic, index): &(Arc<str>, i32)| self.codes.get(&(topic.to_string(), *index)).copied();
         let partitions = asked.partitions.iter();
         partitions.map(|one| code(one).unwrap_or(ErrorCode::NONE)).collect()
@@ -288,13 +288,13 @@ impl TestVerifier {
     }
 
     /// The questions since the last call.
-    pub fn asked(&self) -> Vec<Asked> {
+    pub fn asked(&self) -> Vec<VerificationRequest> {
         std::mem::take(&mut self.0.lock().asked)
     }
 }
 
 impl Verifier for TestVerifier {
-    fn ask(&self, _broker: &Broker, asked: Asked, _now: Instant, _now_ms: i64) -> Verified {
+    fn ask(&self, _broker: &Broker, asked: VerificationRequest, _now: Instant, _now_ms: i64) -> Verified {
         let mut questions = self.0.lock();
         questions.asked.push(asked.clone());
         if questions.is_delayed {
@@ -304,7 +304,7 @@ impl Verifier for TestVerifier {
     }
 }
 
-struct TestQuestion(TestVerifier, Asked);
+struct TestQuestion(TestVerifier, VerificationRequest);
 
 impl Verifying for TestQuestion {
     fn watch(&self, waiter: &Waiter) {

@@ -51,8 +51,8 @@ impl CommitRows<'_> {
     }
 
     /// Whether the client may commit for the group; else this is the error of the whole request.
-    pub fn authorize(&self, asks: &Authorization<'_>) -> Result<(), ErrorCode> {
-        if asks.allows(Operation::Read, ResourceType::Group, self.group_id) {
+    pub fn authorize(&self, authorization: &Authorization<'_>) -> Result<(), ErrorCode> {
+        if authorization.allows(Operation::Read, ResourceType::Group, self.group_id) {
             return Ok(());
         }
         Err(ErrorCode::GROUP_AUTHORIZATION_FAILED)
@@ -65,13 +65,13 @@ impl CommitRows<'_> {
         &self,
         image: &Image,
         topics: &[Option<&Arc<TopicRow>>],
-        asks: &Authorization<'_>,
+        authorization: &Authorization<'_>,
     ) -> Vec<ErrorCode> {
         let names = self.topics.iter().zip(topics).map(|(topic, row)| match topic.topic {
             TopicKey::Name(_) => topic.topic.name(self.body),
             TopicKey::Id(_) => row.map(|row| &*row.name),
         });
-        let allowed = asks.each(Operation::Read, ResourceType::Topic, names);
+        let allowed = authorization.each(Operation::Read, ResourceType::Topic, names);
         let limit = self.settings.offset_metadata_max_bytes;
         let mut errors = Vec::with_capacity(self.partitions.len());
         for (at, (topic, row)) in self.topics.iter().zip(topics).enumerate() {

@@ -6,7 +6,7 @@ use super::groups::OFFSETS_TOPIC;
 use super::partitioning::partition_for;
 use super::transactions::STATE_TOPIC;
 use base::error::ErrorCode;
-use broker::{Api, Operation, Request, ResourceType, Rest, Served, Size};
+use broker::{Api, BodyTail, Operation, Request, ResourceType, Served, Size};
 use protocol::messages::Message;
 use protocol::messages::find_coordinator::{Coordinator, FindCoordinatorRequest, FindCoordinatorResponse};
 use protocol::{ApiTable, WireError};
@@ -54,7 +54,7 @@ fn handle(asked: &Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
     let Some(topic) = image.topic(name) else {
         return Ok(Served::Control(None));
     };
-    let asks = asked.authorization("FindCoordinator");
+    let authorization = asked.authorization("FindCoordinator");
     let keys = if version < BATCHED_FROM {
         vec![request.key]
     } else {
@@ -62,7 +62,7 @@ fn handle(asked: &Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
     };
     if !keys
         .iter()
-        .all(|key| asks.allows_quietly(Operation::Describe, resource, key))
+        .all(|key| authorization.allows_quietly(Operation::Describe, resource, key))
     {
         return Ok(Served::Control(None));
     }
@@ -88,7 +88,7 @@ fn handle(asked: &Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
     }
     answer.coordinators = rows;
     answer.encode(out, version);
-    Ok(Served::Answered(Rest::Nothing))
+    Ok(Served::Answered(BodyTail::Nothing))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::groups;
 use super::lease::Claim;
 use base::error::ErrorCode;
-use broker::{Api, Operation, Request, ResourceType, Rest, Served};
+use broker::{Api, BodyTail, Operation, Request, ResourceType, Served};
 use protocol::messages::Message;
 use protocol::messages::heartbeat::{HeartbeatRequest, HeartbeatResponse};
 use protocol::{ApiTable, WireError};
@@ -23,13 +23,13 @@ impl Api for Heartbeat {
             ..Default::default()
         };
         answer.encode(out, asked.version);
-        Ok(Served::Answered(Rest::Nothing))
+        Ok(Served::Answered(BodyTail::Nothing))
     }
 }
 
 fn answer(asked: &Request<'_>, request: &HeartbeatRequest<'_>) -> ErrorCode {
-    let asks = asked.authorization("Heartbeat");
-    if !asks.allows(Operation::Read, ResourceType::Group, request.group_id) {
+    let authorization = asked.authorization("Heartbeat");
+    if !authorization.allows(Operation::Read, ResourceType::Group, request.group_id) {
         return ErrorCode::GROUP_AUTHORIZATION_FAILED;
     }
     let (broker, groups) = (asked.broker, groups(asked.broker));

@@ -199,8 +199,8 @@ impl<S: Default> Homes<S> {
         home: &Home<S>,
         mut apply: impl FnMut(&Batch<'_>) -> Result<(), BatchError>,
     ) -> Result<bool> {
-        let offsets = home.partition.offsets();
-        let (mut next, end) = (offsets.log_start(), offsets.log_end());
+        let offsets = home.partition.offsets().view();
+        let (mut next, end) = (offsets.log_start, offsets.log_end);
         home.loaded_to.store(end.get(), Ordering::Release);
         let mut bytes = Vec::new();
         let mut say_at = Instant::now() + SAY_EVERY;
@@ -217,7 +217,7 @@ impl<S: Default> Homes<S> {
             }
             if Instant::now() >= say_at {
                 say_at += SAY_EVERY;
-                let (done, all) = (next - offsets.log_start(), end - offsets.log_start());
+                let (done, all) = (next - offsets.log_start, end - offsets.log_start);
                 let (topic, index) = (self.topic, home.partition.index());
                 broker.log(&format!("loading {topic}-{index}: {done} of {all} offsets"));
             }

@@ -5,7 +5,7 @@
 
 use super::transactions;
 use base::error::ErrorCode;
-use broker::{Api, CLUSTER_NAME, Operation, Request, ResourceType, Rest, Served, Size};
+use broker::{Api, BodyTail, CLUSTER_NAME, Operation, Request, ResourceType, Served, Size};
 use protocol::messages::Message;
 use protocol::messages::init_producer_id::{InitProducerIdRequest, InitProducerIdResponse};
 use protocol::{ApiTable, WireError};
@@ -27,7 +27,7 @@ impl Api for InitProducerId {
         let request = InitProducerIdRequest::decode(asked.version, asked.body)?;
         if let Err(code) = authorize(&asked, request.transactional_id) {
             put_answer(out, asked.version, Err(code));
-            return Ok(Served::Answered(Rest::Nothing));
+            return Ok(Served::Answered(BodyTail::Nothing));
         }
         if (request.producer_id == i64::from(NONE)) != (request.producer_epoch == NONE) {
             return Ok(Served::Control(None));
@@ -39,11 +39,11 @@ impl Api for InitProducerId {
             }
             return Ok(transactions::init_producer_id(&asked, &request, out));
         }
-        let Some(producer_id) = broker.producer_ids().take(&broker.events()) else {
+        let Some(producer_id) = broker.producer_ids().take(broker.events()) else {
             return Ok(Served::Control(None));
         };
         put_answer(out, asked.version, Ok((producer_id, FIRST_EPOCH)));
-        Ok(Served::Answered(Rest::Nothing))
+        Ok(Served::Answered(BodyTail::Nothing))
     }
 
     fn control_from(&self) -> Option<Size> {
@@ -64,9 +64,9 @@ pub fn put_answer(out: &mut Vec<u8>, version: i16, given: Result<(i64, i16), Err
 }
 
 fn authorize(asked: &Request<'_>, transactional_id: Option<&str>) -> Result<(), ErrorCode> {
-    let asks = asked.authorization("InitProducerId");
+    let authorization = asked.authorization("InitProducerId");
     if let Some(id) = transactional_id {
-        let is_allowed = asks.allows(Operation::Write, ResourceType::TransactionalId, id);
+        let is_allowed = authorization.allows(Operation::Write, ResourceType::TransactionalId, id);
         return if is_allowed {
             Ok(())
         } else {
@@ -74,11 +74,11 @@ fn authorize(asked: &Request<'_>, transactional_id: Option<&str>) -> Result<(), 
         };
     }
     let operation = Operation::IdempotentWrite;
-    let is_allowed = asks.allows_quietly(operation, ResourceType::Cluster, CLUSTER_NAME)
-        || asks.allows_some(Operation::Write, ResourceType::Topic);
+    let is_allowed = authorization.allows_quietly(operation, ResourceType::Cluster, CLUSTER_NAME)
+        || authorization.allows_some(Operation::Write, ResourceType::Topic);
     if is_allowed {
         return Ok(());
     }
-    asks.log_refusal(operation, ResourceType::Cluster, CLUSTER_NAME, 1);
+    authorization.log_refusal(operation, ResourceType::Cluster, CLUSTER_NAME, 1);
     Err(ErrorCode::CLUSTER_AUTHORIZATION_FAILED)
 }

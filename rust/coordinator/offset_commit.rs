@@ -15,8 +15,8 @@ use super::lease::Claim;
 use base::error::ErrorCode;
 use base::place::Offset;
 use broker::{
-    Api, Attempt, Authorization, Awaited, Broker, Delayed, Errand, Place, Request, Rest, Served, Thread, TopicRow,
-    Tried, WaitKind, Waiter,
+    Api, Attempt, Authorization, Awaited, BodyTail, Broker, Delayed, Executor, Handover, Request, Served, Thread,
+    TopicRow, Tried, WaitKind, Waiter,
 };
 use protocol::offset_commit::GROUP_ID_NOT_FOUND_FROM;
 use protocol::topic::text;
@@ -47,14 +47,14 @@ impl Api for OffsetCommit {
     }
 
     fn serve(&self, asked: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
-        if asked.place == Place::Loop && asked.body.len() > MANY_BYTES {
-            return Ok(Served::Elsewhere(Errand::Serve(Thread::Request)));
+        if asked.executor == Executor::Loop && asked.body.len() > MANY_BYTES {
+            return Ok(Served::Elsewhere(Handover::Serve(Thread::Request)));
         }
         let mut request = OffsetCommitRequest::default();
         request.decode(asked.version, asked.body)?;
         let call = Call {
             broker: asked.broker,
-            asks: &asked.authorization("OffsetCommit"),
+            authorization: &asked.authorization("OffsetCommit"),
             groups: groups(asked.broker),
             version: asked.version,
             body: asked.body,
@@ -70,7 +70,7 @@ impl Api for OffsetCommit {
 #[derive(Clone, Copy)]
 struct Call<'a> {
     broker: &'a Broker,
-    asks: &'a Authorization<'a>,
+    authorization: &'a Authorization<'a>,
     groups: &'a Groups,
     version: i16,
     body: &'a [u8],
@@ -97,13 +97,13 @@ fn serve(call: &Call<'_>, out: &mut Vec<u8>) -> Served {
     let (request, version, body) = (call.request, call.version, call.body);
     let image = call.broker.image().load();
     let rows = call.rows();
-    if let Err(code) = rows.authorize(call.asks) {
+    if let Err(code) = rows.authorize(call.authorization) {
         let errors = vec![code; request.partitions.len()];
         encode_offset_commit_response(out, version, body, request, &errors, None);
-        return Served::Answered(Rest::Nothing);
+        return Served::Answered(BodyTail::Nothing);
     }
     let topics = rows.topics_of(&image);
-    let mut errors = rows.known_errors(&image, &topics, call.asks);
+    let mut errors = rows.known_errors(&image, &topics, call.authorization);
     let mut parked = None;
     if errors.iter().copied().any(is_known) {
         match commit(call, &rows, &topics, &errors) {
@@ -116,7 +116,7 @@ fn serve(call: &Call<'_>, out: &mut Vec<u8>) -> Served {
     }
     let Some((home, awaited)) = parked else {
         encode_offset_commit_response(out, version, body, request, &errors, None);
-        return Served::Answered(Rest::Nothing);
+        return Served::Answered(BodyTail::Nothing);
     };
     let (mut answer, mut places) = (Vec::new(), Vec::new());
     encode_offset_commit_response(&mut answer, version, body, request, &errors, Some(&mut places));
@@ -199,7 +199,7 @@ impl Delayed for DelayedCommit {
             Err(error) => self.fail(client_error(error.code())),
         }
         out.extend_from_slice(&self.body);
-        Tried::Answered(Rest::Nothing)
+        Tried::Answered(BodyTail::Nothing)
     }
 
     fn deadline(&self) -> Instant {

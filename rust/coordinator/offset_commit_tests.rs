@@ -272,16 +272,16 @@ fn a_large_commit_is_left_to_another_thread_and_a_lying_one_closes_the_connectio
     let body = commit_body(nobody("g"), &[("t", 0, 5, words.as_str())], BROKERS_RETENTION);
     let api = (ApiTable::OFFSET_COMMIT, 4);
     assert!(matches!(
-        world.try_serve(api, &body, Place::Loop).0,
+        world.try_serve(api.0, api.1, &body, Executor::Loop).0,
         Ok(Served::Elsewhere(_))
     ));
     assert!(matches!(
-        world.try_serve(api, &body, Place::Elsewhere).0,
+        world.try_serve(api.0, api.1, &body, Executor::Worker).0,
         Ok(Served::Answered(_))
     ));
     let body = commit_body(nobody("g"), &[("t", 0, 5, "words")], BROKERS_RETENTION);
     for cut in 0..body.len() {
-        let (served, out) = world.try_serve(api, &body[..cut], Place::Loop);
+        let (served, out) = world.try_serve(api.0, api.1, &body[..cut], Executor::Loop);
         assert!(served.is_err() && out.is_empty(), "{cut}");
     }
     assert!(world.fetched("g").unwrap().is_empty());
@@ -346,7 +346,7 @@ fn commits_of_versions_0_and_1_are_kept_with_the_others() {
     };
     for version in [0, 1] {
         let offset = 5 + i64::from(version);
-        let (answer, _) = world.serve((ApiTable::OFFSET_COMMIT, version), &body(version, offset));
+        let (answer, _) = world.serve(ApiTable::OFFSET_COMMIT, version, &body(version, offset));
         assert_eq!(answer, b"\0\0\0\x01\0\x01t\0\0\0\x01\0\0\0\0\0\0", "version {version}");
         assert_eq!(world.fetched("g").unwrap(), [(("t".to_owned(), 0), offset)].into());
     }

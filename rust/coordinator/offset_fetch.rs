@@ -15,7 +15,8 @@ use super::groups::GroupHome;
 use super::offsets::{CommittedOffset, TopicOffsets};
 use base::error::ErrorCode;
 use broker::{
-    Api, Authorization, Broker, Errand, Operation, Place, Request, ResourceType, Rest, Served, Thread, TopicRow,
+    Api, Authorization, BodyTail, Broker, Executor, Handover, Operation, Request, ResourceType, Served, Thread,
+    TopicRow,
 };
 use protocol::offset_fetch::{GROUP_ERROR_FROM, NOTHING_IS_AN_ERROR_UNTIL, TOPIC_ID_FROM};
 use protocol::topic::text;
@@ -50,20 +51,20 @@ impl Api for OffsetFetch {
 
     fn serve(&self, asked: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
         let (version, body) = (asked.version, &*asked.body);
-        let elsewhere = || Ok(Served::Elsewhere(Errand::Serve(Thread::Request)));
-        if asked.place == Place::Loop && body.len() > MANY_BYTES {
+        let elsewhere = || Ok(Served::Elsewhere(Handover::Serve(Thread::Request)));
+        if asked.executor == Executor::Loop && body.len() > MANY_BYTES {
             return elsewhere();
         }
         let mut request = OffsetFetchRequest::default();
         request.decode(version, body)?;
         let merged = merge(&request, body);
-        let asks = asked.authorization("OffsetFetch");
+        let authorization = asked.authorization("OffsetFetch");
         let mut writer = OffsetFetchWriter::new(out, version, merged.len());
         for (group_id, groups) in &merged {
             let answering = Answering {
                 broker: asked.broker,
-                asks: &asks,
-                place: asked.place,
+                authorization: &authorization,
+                executor: asked.executor,
                 version,
                 request: &request,
                 body,
@@ -74,7 +75,7 @@ impl Api for OffsetFetch {
             }
         }
         writer.end();
-        Ok(Served::Answered(Rest::Nothing))
+        Ok(Served::Answered(BodyTail::Nothing))
     }
 
     fn has_large_answers(&self) -> bool {
@@ -104,8 +105,8 @@ fn merge<'a>(request: &'a OffsetFetchRequest, body: &'a [u8]) -> Vec<(&'a str, V
 /// The answer for one group.
 struct Answering<'a> {
     broker: &'a Broker,
-    asks: &'a Authorization<'a>,
-    place: Place,
+    authorization: &'a Authorization<'a>,
+    executor: Executor,
     version: i16,
     request: &'a OffsetFetchRequest,
     body: &'a [u8],
@@ -117,7 +118,7 @@ impl Answering<'_> {
     fn write(&self, wanted: &[&FetchedGroup], writer: &mut OffsetFetchWriter<'_>) -> bool {
         let mark = writer.mark();
         let is_allowed = self
-            .asks
+            .authorization
             .allows(Operation::Describe, ResourceType::Group, self.group_id);
         let found = if is_allowed {
             groups(self.broker).homes.find(self.broker, self.group_id)
@@ -152,7 +153,7 @@ impl Answering<'_> {
             return Ok(Some(Vec::new()));
         };
         let rows: usize = offsets.topics().map(|(_, rows)| rows.len()).sum();
-        if self.place == Place::Loop && rows > MANY_ROWS {
+        if self.executor == Executor::Loop && rows > MANY_ROWS {
             return Ok(None);
         }
         Ok(Some(offsets.topics().map(|(topic, _)| Arc::clone(topic)).collect()))
@@ -169,7 +170,10 @@ impl Answering<'_> {
         let by_id = self.version >= TOPIC_ID_FROM;
         let wanted: Vec<Wanted<'_>> = if groups.iter().any(|group| group.topics.is_none()) {
             let row = |name: &'_ Arc<str>| image.topic(name).map(|row| row.id);
-            let may_see = |name: &str| self.asks.allows_quietly(Operation::Describe, ResourceType::Topic, name);
+            let may_see = |name: &str| {
+                self.authorization
+                    .allows_quietly(Operation::Describe, ResourceType::Topic, name)
+            };
             let every = names.iter().filter(|name| !by_id || row(name).is_some());
             every
                 .filter(|name| may_see(name))
@@ -183,7 +187,10 @@ impl Answering<'_> {
         } else {
             let mut wanted = self.wanted(groups, |id| image.topic_by_id(id));
             for topic in &mut wanted {
-                let may_see = |name| self.asks.allows(Operation::Describe, ResourceType::Topic, name);
+                let may_see = |name| {
+                    self.authorization
+                        .allows(Operation::Describe, ResourceType::Topic, name)
+                };
                 topic.is_refused = topic.name.is_some_and(|name| !may_see(name));
             }
             wanted

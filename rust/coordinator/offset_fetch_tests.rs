@@ -8,10 +8,10 @@ use broker::testing::{NODE, give, lease};
 use protocol::{ApiTable, Reader, Writer};
 
 /// A group, and none or topics with their partitions.
-type Asked<'a> = (&'a str, Option<&'a [(&'a str, &'a [i32])]>);
+type WantedGroup<'a> = (&'a str, Option<&'a [(&'a str, &'a [i32])]>);
 
 /// A version 9 body with these groups.
-fn body(groups: &[Asked<'_>]) -> Vec<u8> {
+fn body(groups: &[WantedGroup<'_>]) -> Vec<u8> {
     let mut out = Vec::new();
     let mut w = Writer::new(&mut out, true);
     w.length(Some(groups.len()));
@@ -37,7 +37,7 @@ fn body(groups: &[Asked<'_>]) -> Vec<u8> {
 
 /// Each group as "group error: topic index=offset index=offset".
 fn answers(world: &World, version: i16, body: &[u8]) -> Vec<String> {
-    let (answer, _) = world.serve((ApiTable::OFFSET_FETCH, version), body);
+    let (answer, _) = world.serve(ApiTable::OFFSET_FETCH, version, body);
     read(version, &answer)
 }
 
@@ -150,7 +150,7 @@ fn a_group_that_moves_while_its_rows_are_read_is_one_error_without_rows() {
         for round in 1..=ROUNDS {
             give(&partition, Some(lease(0, &[NODE], &[NODE])));
             begun.store(round, Ordering::Release);
-            answers.push(world.serve((ApiTable::OFFSET_FETCH, 9), &asked).0);
+            answers.push(world.serve(ApiTable::OFFSET_FETCH, 9, &asked).0);
             reach(&moved, round);
         }
         answers
@@ -190,7 +190,7 @@ fn the_oldest_version_has_the_error_in_each_row() {
     w.length(Some(2));
     w.i32(0);
     w.i32(1);
-    let (answer, _) = world.serve((ApiTable::OFFSET_FETCH, 1), &asked);
+    let (answer, _) = world.serve(ApiTable::OFFSET_FETCH, 1, &asked);
     let mut r = Reader::new(&answer, false);
     assert_eq!(
         (r.count(1).unwrap(), r.str().unwrap(), r.count(1).unwrap()),
@@ -270,7 +270,7 @@ fn every_cut_of_a_request_is_refused_and_writes_nothing() {
     let world = world();
     let whole = body(&[("g", Some(&[("t", &[0, 1])])), ("h", None)]);
     for cut in 0..whole.len() {
-        let (served, out) = world.try_serve((ApiTable::OFFSET_FETCH, 9), &whole[..cut], Place::Loop);
+        let (served, out) = world.try_serve(ApiTable::OFFSET_FETCH, 9, &whole[..cut], Executor::Loop);
         // what was written is dropped by whoever asked
         assert!(served.is_err(), "{cut} {out:?}");
     }
@@ -292,10 +292,10 @@ fn what_is_long_is_left_to_another_thread() {
     let asked = body(&[("h", None), ("g", None)]);
     let api = (ApiTable::OFFSET_FETCH, 9);
     assert!(matches!(
-        world.try_serve(api, &asked, Place::Loop).0,
+        world.try_serve(api.0, api.1, &asked, Executor::Loop).0,
         Ok(Served::Elsewhere(_))
     ));
-    let (served, out) = world.try_serve(api, &asked, Place::Elsewhere);
+    let (served, out) = world.try_serve(api.0, api.1, &asked, Executor::Worker);
     assert!(matches!(served, Ok(Served::Answered(_))) && out.len() > 3000 * 20);
 }
 
@@ -309,7 +309,7 @@ fn partition_without_an_offset_is_unknown_in_version_0_alone() {
     w.string("t");
     w.i32_array(&[0, 1]);
     for (version, nothing) in [(0, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION), (1, ErrorCode::NONE)] {
-        let (answer, _) = world.serve((ApiTable::OFFSET_FETCH, version), &body);
+        let (answer, _) = world.serve(ApiTable::OFFSET_FETCH, version, &body);
         let mut r = Reader::new(&answer, false);
         assert_eq!((r.count(1), r.str(), r.count(1)), (Ok(1), Ok("t"), Ok(2)));
         for (index, offset, error) in [(0, 5, ErrorCode::NONE), (1, -1, nothing)] {

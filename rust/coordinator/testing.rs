@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::{Groups, api, groups};
 use base::error::ErrorCode;
 use broker::testing::{Fixture, NODE, START_MS};
-use broker::{Attempt, ClientInfo, Delayed, Event, Place, Request, Rest, Scratch, Served, Tried};
+use broker::{Attempt, BodyTail, ClientInfo, Delayed, Event, Executor, Request, Scratch, Served, Tried};
 use protocol::{ApiTable, Reader, WireError, Writer};
 
 pub const TOPIC_ID: [u8; 16] = [3; 16];
@@ -84,9 +84,10 @@ impl World {
     /// Serves a request. Returns its outcome and the bytes that were written.
     pub fn try_serve(
         &self,
-        (key, version): (i16, i16),
+        key: i16,
+        version: i16,
         body: &[u8],
-        place: Place,
+        executor: Executor,
     ) -> (Result<Served, WireError>, Vec<u8>) {
         let (mut body, mut out) = (body.to_vec(), Vec::new());
         let client = ClientInfo::nobody();
@@ -96,7 +97,7 @@ impl World {
             caller: client.caller(),
             body: &mut body,
             scratch: &mut Scratch::default(),
-            place,
+            executor,
             may_hand_over: true,
             now_ms: self.now_ms,
             now: self.now,
@@ -112,7 +113,7 @@ impl World {
             broker: &self.fixture.broker,
             caller: client.caller(),
             is_due,
-            place: Place::Loop,
+            executor: Executor::Loop,
             now: self.now,
         };
         match delayed.try_complete(&attempt, &mut out) {
@@ -127,9 +128,9 @@ impl World {
     }
 
     /// A request that must be answered or delayed.
-    pub fn serve(&self, api: (i16, i16), body: &[u8]) -> (Vec<u8>, Option<Box<dyn Delayed>>) {
-        match self.try_serve(api, body, Place::Loop) {
-            (Ok(Served::Answered(Rest::Nothing)), out) => (out, None),
+    pub fn serve(&self, key: i16, version: i16, body: &[u8]) -> (Vec<u8>, Option<Box<dyn Delayed>>) {
+        match self.try_serve(key, version, body, Executor::Loop) {
+            (Ok(Served::Answered(BodyTail::Nothing)), out) => (out, None),
             (Ok(Served::Delayed(delayed)), out) => (out, Some(delayed)),
             _ => panic!("it is served elsewhere"),
         }
@@ -144,7 +145,7 @@ impl World {
         retention_ms: i64,
     ) -> Result<Vec<ErrorCode>, Box<dyn Delayed>> {
         let body = commit_body(who, rows, retention_ms);
-        match self.serve((ApiTable::OFFSET_COMMIT, COMMIT_VERSION), &body) {
+        match self.serve(ApiTable::OFFSET_COMMIT, COMMIT_VERSION, &body) {
             (answer, None) => Ok(commit_errors(&answer)),
             (_, Some(parked)) => Err(parked),
         }
@@ -188,7 +189,7 @@ impl World {
         }
         w.boolean(require_stable);
         w.no_tags();
-        let (answer, _) = self.serve((ApiTable::OFFSET_FETCH, FETCH_VERSION), &body);
+        let (answer, _) = self.serve(ApiTable::OFFSET_FETCH, FETCH_VERSION, &body);
         let mut r = Reader::new(&answer, true);
         assert_eq!(r.i32().unwrap(), 0, "no throttle");
         let mut rows = Vec::new();
@@ -216,7 +217,7 @@ impl World {
         w.i32(who.generation_id);
         w.string(who.member_id);
         w.nullable_string(instance);
-        let (answer, _) = self.serve((ApiTable::HEARTBEAT, 3), &body);
+        let (answer, _) = self.serve(ApiTable::HEARTBEAT, 3, &body);
         ErrorCode(i16::from_be_bytes(answer[4..6].try_into().unwrap()))
     }
 

@@ -19,8 +19,8 @@ use super::{OFFSETS_TOPIC, groups};
 use base::error::ErrorCode;
 use base::place::Offset;
 use broker::{
-    Api, Asked, Attempt, Authorization, Awaited, Broker, Delayed, Errand, Operation, Partition, Place, Request,
-    ResourceType, Rest, Served, Thread, Tried, Verified, Verifying, WaitKind, Waiter,
+    Api, Attempt, Authorization, Awaited, BodyTail, Broker, Delayed, Executor, Handover, Operation, Partition, Request,
+    ResourceType, Served, Thread, Tried, VerificationRequest, Verified, Verifying, WaitKind, Waiter,
 };
 use protocol::offset_commit::DEFAULT_RETENTION;
 use protocol::topic::text;
@@ -75,8 +75,8 @@ impl Api for TxnOffsetCommit {
     }
 
     fn serve(&self, asked: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
-        if asked.place == Place::Loop && asked.body.len() > MANY_BYTES {
-            return Ok(Served::Elsewhere(Errand::Serve(Thread::Request)));
+        if asked.executor == Executor::Loop && asked.body.len() > MANY_BYTES {
+            return Ok(Served::Elsewhere(Handover::Serve(Thread::Request)));
         }
         let mut request = TxnOffsetCommitRequest::default();
         request.decode(asked.version, asked.body)?;
@@ -97,21 +97,21 @@ fn serve(asked: &Request<'_>, request: &TxnOffsetCommitRequest, out: &mut Vec<u8
         retention_time_ms: DEFAULT_RETENTION,
         now_ms: asked.now_ms,
     };
-    let asks = Authorization::new(broker, &asked.caller, "TxnOffsetCommit");
+    let authorization = Authorization::new(broker, &asked.caller, "TxnOffsetCommit");
     let id = text(body, &request.transactional_id).unwrap_or_default();
-    let is_allowed = asks.allows(Operation::Write, ResourceType::TransactionalId, id);
+    let is_allowed = authorization.allows(Operation::Write, ResourceType::TransactionalId, id);
     let refusal = if is_allowed {
-        rows.authorize(&asks).err()
+        rows.authorize(&authorization).err()
     } else {
         Some(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     };
     if let Some(code) = refusal {
         let errors = vec![code; request.partitions.len()];
         encode_txn_offset_commit_response(out, version, body, request, &errors, None);
-        return Served::Answered(Rest::Nothing);
+        return Served::Answered(BodyTail::Nothing);
     }
     let topics = rows.topics_of(&image);
-    let errors = rows.known_errors(&image, &topics, &asks);
+    let errors = rows.known_errors(&image, &topics, &authorization);
     let mut places = Vec::new();
     let mut answer = Vec::new();
     encode_txn_offset_commit_response(&mut answer, version, body, request, &errors, Some(&mut places));
@@ -138,7 +138,7 @@ fn serve(asked: &Request<'_>, request: &TxnOffsetCommitRequest, out: &mut Vec<u8
     match delayed.finish() {
         Some(body) => {
             out.extend_from_slice(&body);
-            Served::Answered(Rest::Nothing)
+            Served::Answered(BodyTail::Nothing)
         }
         None => Served::Delayed(Box::new(delayed)),
     }
@@ -189,7 +189,7 @@ fn verify(asked: &Request<'_>, request: &TxnOffsetCommitRequest, committing: Com
     if !committing.guard.is_question() {
         return committing.commit(asked.broker);
     }
-    let question = Asked {
+    let question = VerificationRequest {
         transactional_id: text(asked.body, &request.transactional_id).unwrap_or_default().into(),
         producer_id: request.producer_id,
         producer_epoch: request.producer_epoch,
@@ -331,7 +331,7 @@ impl Delayed for DelayedTxnCommit {
             None => Tried::Waits,
             Some(body) => {
                 out.extend_from_slice(&body);
-                Tried::Answered(Rest::Nothing)
+                Tried::Answered(BodyTail::Nothing)
             }
         }
     }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use super::*;
 use crate::GroupState;
 use crate::transactions::testing::{
-    FOLLOWER, Producer, Reply, World, add_rows, answer_added, answer_markers, home_of, txn_commit_body,
+    FOLLOWER, Member, NO_MEMBER, Producer, Reply, World, add_rows, answer_added, answer_markers, home_of,
+    txn_commit_body,
 };
 use crate::transactions::{MarkerBy, STATE_TOPIC, TransactionState, append_marker};
 use broker::Marker;
@@ -14,27 +15,27 @@ use broker::testing::START_MS;
 const NONE: ErrorCode = ErrorCode::NONE;
 const UNSTABLE: (i64, ErrorCode) = (-1, ErrorCode::UNSTABLE_OFFSET_COMMIT);
 const NOTHING: (i64, ErrorCode) = (-1, NONE);
-/// Generation, member id and instance id of a client without them.
-const NOBODY: (i32, &str, Option<&str>) = (-1, "", None);
 /// Transactions of version 1.
 const V1: i16 = 3;
 /// Transactions of version 2.
 const V2: i16 = 5;
 
-fn try_commit(
-    world: &World,
-    version: i16,
-    producer: Producer,
-    who: (i32, &str, Option<&str>),
-    rows: &[(&str, i32, i64)],
-) -> Reply {
-    let body = txn_commit_body(("a", "g"), producer, who, rows);
-    world.serve((ApiTable::TXN_OFFSET_COMMIT, version), &body, false)
+fn try_commit(world: &World, version: i16, producer: Producer, member: Member<'_>, rows: &[(&str, i32, i64)]) -> Reply {
+    let body = txn_commit_body("a", "g", producer, member, rows);
+    world.serve(ApiTable::TXN_OFFSET_COMMIT, version, &body, false)
+}
+
+const fn member<'a>(generation_id: i32, id: &'a str, instance: Option<&'a str>) -> Member<'a> {
+    Member {
+        generation_id,
+        id,
+        instance,
+    }
 }
 
 /// Commits offset 5 of `t`-0; the code of the answer, which must come at once.
-fn commit(world: &World, version: i16, producer: Producer, who: (i32, &str, Option<&str>)) -> ErrorCode {
-    code(&try_commit(world, version, producer, who, &[("t", 0, 5)]).now())
+fn commit(world: &World, version: i16, producer: Producer, member: Member<'_>) -> ErrorCode {
+    code(&try_commit(world, version, producer, member, &[("t", 0, 5)]).now())
 }
 
 /// The code of an answer with one row.
@@ -69,7 +70,7 @@ fn with_members(world: &World, state: GroupState) {
 fn offset_is_unstable_until_the_commit_marker_and_counts_from_then_on() {
     let world = World::new();
     let producer = begun(&world);
-    assert_eq!(commit(&world, V1, producer, NOBODY), NONE);
+    assert_eq!(commit(&world, V1, producer, NO_MEMBER), NONE);
     assert_eq!(world.fetched("g", &[0, 1], true), [UNSTABLE, NOTHING]);
     assert_eq!(world.fetched("g", &[0], false), [NOTHING]);
     assert_eq!(world.end("a", producer, true), NONE);
@@ -82,11 +83,11 @@ fn offset_is_unstable_until_the_commit_marker_and_counts_from_then_on() {
 fn offset_of_an_aborted_transaction_is_dropped_and_the_one_before_it_stays() {
     let world = World::new();
     let producer = begun(&world);
-    assert_eq!(commit(&world, V1, producer, NOBODY), NONE);
+    assert_eq!(commit(&world, V1, producer, NO_MEMBER), NONE);
     assert_eq!(world.end("a", producer, true), NONE);
     assert_eq!(world.add_offsets("a", producer, "g"), NONE);
     let rows = [("t", 0, 9), ("t", 1, 9)];
-    try_commit(&world, V1, producer, NOBODY, &rows).now();
+    try_commit(&world, V1, producer, NO_MEMBER, &rows).now();
     assert_eq!(world.fetched("g", &[0, 1], true), [UNSTABLE; 2]);
     assert_eq!(world.fetched("g", &[0, 1], false), [(5, NONE), NOTHING]);
     assert_eq!(world.end("a", producer, false), NONE);
@@ -98,7 +99,7 @@ fn last_commit_of_a_partition_in_a_transaction_counts() {
     let world = World::new();
     let producer = begun(&world);
     for offset in [7, 6] {
-        try_commit(&world, V1, producer, NOBODY, &[("t", 0, offset)]).now();
+        try_commit(&world, V1, producer, NO_MEMBER, &[("t", 0, offset)]).now();
     }
     world.end("a", producer, true);
     assert_eq!(world.fetched("g", &[0], true), [(6, NONE)]);
@@ -108,14 +109,17 @@ fn last_commit_of_a_partition_in_a_transaction_counts() {
 fn version_5_adds_the_partition_to_the_transaction() {
     let world = World::new();
     let producer = world.init("a");
-    assert_eq!(commit(&world, V2, producer, NOBODY), NONE);
+    assert_eq!(commit(&world, V2, producer, NO_MEMBER), NONE);
     let now = world.describe("a").unwrap();
     assert_eq!(now.state, TransactionState::Ongoing);
     assert_eq!(now.partitions, [(OFFSETS_TOPIC.into(), 0)].into());
     let next = world.end_v2("a", producer, true).unwrap();
     assert_eq!(world.fetched("g", &[0], true), [(5, NONE)]);
-    assert_eq!(commit(&world, V2, producer, NOBODY), ErrorCode::INVALID_PRODUCER_EPOCH);
-    assert_eq!(commit(&world, V2, next, NOBODY), NONE);
+    assert_eq!(
+        commit(&world, V2, producer, NO_MEMBER),
+        ErrorCode::INVALID_PRODUCER_EPOCH
+    );
+    assert_eq!(commit(&world, V2, next, NO_MEMBER), NONE);
     assert_eq!(world.fetched("g", &[0], true), [UNSTABLE]);
 }
 
@@ -126,7 +130,7 @@ fn commit_that_meets_the_markers_of_the_last_transaction_waits_for_2_seconds_and
     let producer = world.open("a", &[("t", 3)]);
     let next = world.end_v2("a", producer, true).unwrap();
     let rows = [("t", 0, 5)];
-    let mut waiting = try_commit(&world, V2, next, NOBODY, &rows).later();
+    let mut waiting = try_commit(&world, V2, next, NO_MEMBER, &rows).later();
     assert_eq!(waiting.patience(&world), Duration::from_secs(2));
     world.work();
     let sent = world.peers.take_one();
@@ -147,11 +151,11 @@ fn version_3_without_the_partition_in_the_transaction_is_refused() {
     let world = World::new();
     let producer = world.open("a", &[("t", 0)]);
     let end = log_end(&world);
-    assert_eq!(commit(&world, V1, producer, NOBODY), ErrorCode::INVALID_TXN_STATE);
-    assert_eq!(commit(&world, 4, producer, NOBODY), ErrorCode::TRANSACTION_ABORTABLE);
+    assert_eq!(commit(&world, V1, producer, NO_MEMBER), ErrorCode::INVALID_TXN_STATE);
+    assert_eq!(commit(&world, 4, producer, NO_MEMBER), ErrorCode::TRANSACTION_ABORTABLE);
     assert_eq!((log_end(&world), world.fetched("g", &[0], true)), (end, vec![NOTHING]));
     assert_eq!(world.add_offsets("a", producer, "g"), NONE);
-    assert_eq!(commit(&world, V1, producer, NOBODY), NONE);
+    assert_eq!(commit(&world, V1, producer, NO_MEMBER), NONE);
 }
 
 #[test]
@@ -162,12 +166,12 @@ fn commit_of_a_fenced_or_unknown_producer_is_refused() {
     for version in [V1, V2] {
         let later = Producer { epoch: 4, ..producer };
         assert_eq!(
-            commit(&world, version, later, NOBODY),
+            commit(&world, version, later, NO_MEMBER),
             ErrorCode::INVALID_PRODUCER_EPOCH
         );
         let other = Producer { id: 1, ..producer };
         assert_eq!(
-            commit(&world, version, other, NOBODY),
+            commit(&world, version, other, NO_MEMBER),
             ErrorCode::INVALID_PRODUCER_ID_MAPPING
         );
     }
@@ -183,8 +187,8 @@ fn commit_without_group_id_or_transactional_id_is_refused() {
         (("", "g"), ErrorCode::INVALID_REQUEST),
         (("", ""), ErrorCode::INVALID_GROUP_ID),
     ] {
-        let body = txn_commit_body(ids, producer, NOBODY, &[("t", 0, 5)]);
-        let answer = world.serve((ApiTable::TXN_OFFSET_COMMIT, V1), &body, false).now();
+        let body = txn_commit_body(ids.0, ids.1, producer, NO_MEMBER, &[("t", 0, 5)]);
+        let answer = world.serve(ApiTable::TXN_OFFSET_COMMIT, V1, &body, false).now();
         assert_eq!(code(&answer), expected, "{ids:?}");
     }
     assert_eq!(log_end(&world), 0);
@@ -195,13 +199,13 @@ fn partitions_that_are_not_there_are_refused_alone() {
     let world = World::new();
     let producer = begun(&world);
     let rows = [("t", 9, 1), ("t", 0, 5), ("gone", 0, 1)];
-    let answer = try_commit(&world, V1, producer, NOBODY, &rows).now();
+    let answer = try_commit(&world, V1, producer, NO_MEMBER, &rows).now();
     let unknown = ErrorCode::UNKNOWN_TOPIC_OR_PARTITION;
     assert_eq!(add_rows(&answer), [unknown, NONE, unknown]);
-    let answer = try_commit(&world, V1, producer, NOBODY, &rows[..1]).now();
+    let answer = try_commit(&world, V1, producer, NO_MEMBER, &rows[..1]).now();
     assert_eq!(add_rows(&answer), [unknown]);
     let fenced = Producer { epoch: 4, ..producer };
-    let answer = try_commit(&world, V1, fenced, NOBODY, &rows).now();
+    let answer = try_commit(&world, V1, fenced, NO_MEMBER, &rows).now();
     assert_eq!(add_rows(&answer), [unknown, ErrorCode::INVALID_PRODUCER_EPOCH, unknown]);
 }
 
@@ -219,20 +223,20 @@ fn group_with_members_takes_commits_of_their_generation_and_those_without_a_memb
             with_members(&world, state);
             let end = log_end(&world);
             let refused = [
-                ((2, "m", None), ErrorCode::ILLEGAL_GENERATION),
-                ((4, "m", None), ErrorCode::ILLEGAL_GENERATION),
-                ((-1, "m", None), ErrorCode::ILLEGAL_GENERATION),
-                ((3, "x", None), ErrorCode::UNKNOWN_MEMBER_ID),
-                ((3, "", None), ErrorCode::UNKNOWN_MEMBER_ID),
-                ((3, "s", Some("j")), ErrorCode::UNKNOWN_MEMBER_ID),
-                ((3, "m", Some("i")), ErrorCode::FENCED_INSTANCE_ID),
+                (member(2, "m", None), ErrorCode::ILLEGAL_GENERATION),
+                (member(4, "m", None), ErrorCode::ILLEGAL_GENERATION),
+                (member(-1, "m", None), ErrorCode::ILLEGAL_GENERATION),
+                (member(3, "x", None), ErrorCode::UNKNOWN_MEMBER_ID),
+                (member(3, "", None), ErrorCode::UNKNOWN_MEMBER_ID),
+                (member(3, "s", Some("j")), ErrorCode::UNKNOWN_MEMBER_ID),
+                (member(3, "m", Some("i")), ErrorCode::FENCED_INSTANCE_ID),
             ];
             for (who, expected) in refused {
                 assert_eq!(commit(&world, version, producer, who), expected, "{state:?} {who:?}");
             }
             assert_eq!(log_end(&world), end, "nothing is written");
             assert_eq!(world.fetched("g", &[0], true), [NOTHING]);
-            for who in [(3, "m", None), (3, "s", Some("i")), NOBODY] {
+            for who in [member(3, "m", None), member(3, "s", Some("i")), NO_MEMBER] {
                 assert_eq!(commit(&world, version, producer, who), NONE, "{state:?} {who:?}");
             }
         }
@@ -244,12 +248,12 @@ fn generation_of_a_group_that_is_not_there_is_refused() {
     let world = World::new();
     let producer = begun(&world);
     assert_eq!(
-        commit(&world, V1, producer, (1, "m", None)),
+        commit(&world, V1, producer, member(1, "m", None)),
         ErrorCode::ILLEGAL_GENERATION
     );
-    assert_eq!(commit(&world, V1, producer, NOBODY), NONE);
+    assert_eq!(commit(&world, V1, producer, NO_MEMBER), NONE);
     assert_eq!(
-        commit(&world, V1, producer, (1, "m", None)),
+        commit(&world, V1, producer, member(1, "m", None)),
         ErrorCode::UNKNOWN_MEMBER_ID,
         "the group has offsets and no members"
     );
@@ -259,7 +263,7 @@ fn generation_of_a_group_that_is_not_there_is_refused() {
 fn commit_is_answered_when_it_is_replicated_and_is_unstable_from_its_append_on() {
     let world = World::replicated(&[OFFSETS_TOPIC]);
     let producer = begun(&world);
-    let mut waiting = try_commit(&world, V1, producer, NOBODY, &[("t", 0, 5)]).later();
+    let mut waiting = try_commit(&world, V1, producer, NO_MEMBER, &[("t", 0, 5)]).later();
     assert_eq!(waiting.answer(&world), None);
     assert_eq!(world.fetched("g", &[0], true), [UNSTABLE]);
     world.replicate(OFFSETS_TOPIC, 0);
@@ -284,7 +288,7 @@ fn commit_that_is_not_replicated_in_time_gets_an_error_and_counts_with_its_marke
     let world = World::replicated(&[OFFSETS_TOPIC]);
     let producer = begun(&world);
     let rows = [("t", 0, 5), ("gone", 0, 5)];
-    let answer = try_commit(&world, V1, producer, NOBODY, &rows).later().due(&world);
+    let answer = try_commit(&world, V1, producer, NO_MEMBER, &rows).later().due(&world);
     let expected = [
         ErrorCode::COORDINATOR_NOT_AVAILABLE,
         ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
@@ -301,7 +305,7 @@ fn commit_that_is_not_replicated_in_time_gets_an_error_and_counts_with_its_marke
 fn commit_that_waits_when_another_broker_becomes_the_leader_gets_not_coordinator() {
     let world = World::replicated(&[OFFSETS_TOPIC]);
     let producer = begun(&world);
-    let mut waiting = try_commit(&world, V1, producer, NOBODY, &[("t", 0, 5)]).later();
+    let mut waiting = try_commit(&world, V1, producer, NO_MEMBER, &[("t", 0, 5)]).later();
     world.move_away(OFFSETS_TOPIC, 0, FOLLOWER, 1);
     assert_eq!(code(&waiting.answer(&world).unwrap()), ErrorCode::NOT_COORDINATOR);
 }
@@ -313,7 +317,7 @@ fn asking(version: i16) -> (World, Producer, crate::transactions::testing::Waiti
     world.move_away(STATE_TOPIC, index, FOLLOWER, 1);
     world.transactions().homes.close(index);
     let producer = Producer { id: 7, epoch: 0 };
-    let waiting = try_commit(&world, version, producer, NOBODY, &[("t", 0, 5)]).later();
+    let waiting = try_commit(&world, version, producer, NO_MEMBER, &[("t", 0, 5)]).later();
     (world, producer, waiting)
 }
 
@@ -369,7 +373,8 @@ fn commit_whose_transaction_got_its_marker_while_the_coordinator_was_asked_is_re
     };
     append_marker(
         &world.broker,
-        (OFFSETS_TOPIC, 0),
+        OFFSETS_TOPIC,
+        0,
         &marker,
         MarkerBy::Coordinator,
         START_MS,
@@ -446,7 +451,7 @@ fn offsets_of_an_open_transaction_are_unstable_after_a_load_and_end_with_the_mar
     for is_commit in [true, false] {
         let world = World::new();
         let producer = begun(&world);
-        assert_eq!(commit(&world, V1, producer, NOBODY), NONE);
+        assert_eq!(commit(&world, V1, producer, NO_MEMBER), NONE);
         world.lead(OFFSETS_TOPIC, 0, 1);
         world.load_groups();
         assert_eq!(world.fetched("g", &[0], true), [UNSTABLE]);
@@ -466,16 +471,16 @@ fn commit_while_the_groups_load_or_without_them_is_refused() {
     let homes = &groups(&world.broker).homes;
     homes.begin(&world.broker, 0).unwrap();
     assert_eq!(
-        commit(&world, V1, producer, NOBODY),
+        commit(&world, V1, producer, NO_MEMBER),
         ErrorCode::COORDINATOR_LOAD_IN_PROGRESS
     );
     homes.close(0);
-    assert_eq!(commit(&world, V1, producer, NOBODY), ErrorCode::NOT_COORDINATOR);
+    assert_eq!(commit(&world, V1, producer, NO_MEMBER), ErrorCode::NOT_COORDINATOR);
     world.publish_leader(OFFSETS_TOPIC, 0, FOLLOWER);
-    assert_eq!(commit(&world, V1, producer, NOBODY), ErrorCode::NOT_COORDINATOR);
+    assert_eq!(commit(&world, V1, producer, NO_MEMBER), ErrorCode::NOT_COORDINATOR);
     homes.stop();
     assert_eq!(
-        commit(&world, V1, producer, NOBODY),
+        commit(&world, V1, producer, NO_MEMBER),
         ErrorCode::COORDINATOR_NOT_AVAILABLE
     );
     assert_eq!(log_end(&world), 0);
@@ -486,14 +491,14 @@ fn large_commit_is_left_to_another_thread_and_a_lying_one_closes_the_connection(
     let world = World::new();
     let producer = begun(&world);
     let api = (ApiTable::TXN_OFFSET_COMMIT, V1);
-    let body = txn_commit_body(("a", "g"), producer, NOBODY, &vec![("t", 0, 5); 1000]);
-    let (served, _) = world.try_serve(api, &body, false, Place::Loop);
+    let body = txn_commit_body("a", "g", producer, NO_MEMBER, &vec![("t", 0, 5); 1000]);
+    let (served, _) = world.try_serve(api.0, api.1, &body, false, Executor::Loop);
     assert!(matches!(served, Ok(Served::Elsewhere(_))));
-    let (served, _) = world.try_serve(api, &body, false, Place::Elsewhere);
+    let (served, _) = world.try_serve(api.0, api.1, &body, false, Executor::Worker);
     assert!(matches!(served, Ok(Served::Answered(_))));
-    let body = txn_commit_body(("a", "g"), producer, NOBODY, &[("t", 0, 5)]);
+    let body = txn_commit_body("a", "g", producer, NO_MEMBER, &[("t", 0, 5)]);
     for cut in 0..body.len() {
-        let (served, out) = world.try_serve(api, &body[..cut], false, Place::Loop);
+        let (served, out) = world.try_serve(api.0, api.1, &body[..cut], false, Executor::Loop);
         assert!(served.is_err() && out.is_empty(), "{cut}");
     }
 }

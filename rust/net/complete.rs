@@ -15,8 +15,8 @@ use super::outbox::Outbox;
 use super::reactor::Reactor;
 use super::serve::{Closed, Refusal, wall_clock_ms};
 use broker::{
-    Attempt, ClientInfo, Delayed, Event, LeftProduce, Place, Request, Rest, Served, Tried, WaitKind, Waiter, Wake,
-    go_on_waiting,
+    Attempt, BodyTail, ClientInfo, Delayed, Event, Executor, Request, Served, SlicedProduce, Tried, WaitKind, Waiter,
+    Wake, go_on_waiting,
 };
 use protocol::throttle_time::{is_exempt, set_throttle_time, throttle_time};
 
@@ -109,7 +109,7 @@ impl Reactor {
             broker: &self.shared.broker,
             caller: operation.client.caller(),
             is_due,
-            place: Place::Loop,
+            executor: Executor::Loop,
             now: Instant::now(),
         };
         let mut answer = std::mem::take(&mut self.unanswered);
@@ -173,7 +173,7 @@ impl Reactor {
         };
         self.hold_control_answer(&operation, &mut body);
         let mut answer = Outbox::default();
-        let whole: Result<(), ()> = framed(&mut answer, operation.framing, |_| Ok(Rest::Bytes(body)));
+        let whole: Result<(), ()> = framed(&mut answer, operation.framing, |_| Ok(BodyTail::Bytes(body)));
         if whole.is_ok() {
             self.fill(operation.connection, number, answer);
         }
@@ -237,7 +237,7 @@ impl Reactor {
             caller: client.caller(),
             body: body.get_mut(),
             scratch: &mut self.scratch,
-            place: Place::Loop,
+            executor: Executor::Loop,
             may_hand_over: false,
             now_ms: wall_clock_ms(),
             now: Instant::now(),
@@ -306,7 +306,7 @@ impl Reactor {
     }
 
     /// Hands a produce whose verification was answered to another thread.
-    fn append_away(&mut self, number: u64, left: Box<LeftProduce>, body: Vec<u8>) {
+    fn append_away(&mut self, number: u64, left: Box<dyn SlicedProduce>, body: Vec<u8>) {
         let Some(operation) = self.operations.take(number) else {
             return;
         };

@@ -263,7 +263,7 @@ impl Connection {
     /// or of the data plane.
     pub fn begin_frame(&mut self, size: Option<Size>, broker: &Broker) {
         if self.for_control.is_some() != size.is_some() {
-            let budget = size.map_or(&broker.queued(), |_| &broker.control().arriving);
+            let budget = size.map_or(broker.queued(), |_| &broker.control().arriving);
             self.received = Some(budget.account());
         }
         self.for_control = size;

@@ -23,8 +23,8 @@ use super::refusals::Refusals;
 use super::sasl::{self, credentials::Credentials};
 use base::error::ErrorCode;
 use broker::{
-    Api, Attempt, Broker, ClientInfo, ControlRequest, Delayed, Event, Place, Request, Scratch, Served, Tried, Waiter,
-    start_waiting,
+    Api, Attempt, Broker, ClientInfo, ControlRequest, Delayed, Event, Executor, Request, Scratch, Served, Tried,
+    Waiter, start_waiting,
 };
 use protocol::mended::{MOST, mended};
 use protocol::throttle_time::throttle_time_at;
@@ -214,7 +214,7 @@ fn serve_api(
         caller: client.caller(),
         body: frame.bytes().get_mut(asked.body_at..).unwrap_or_default(),
         scratch: context.scratch,
-        place: Place::Loop,
+        executor: Executor::Loop,
         may_hand_over: true,
         now_ms: context.now_ms,
         now: context.now,
@@ -279,7 +279,7 @@ fn park(
         broker: context.broker,
         caller: client.caller(),
         is_due: false,
-        place: Place::Loop,
+        executor: Executor::Loop,
         now: context.now,
     };
     let tried = start_waiting(&mut *delayed, &waiter, &mut |delayed| {
@@ -317,7 +317,7 @@ fn leave(
     let (number, framing) = (context.operations.number(), asked.framing);
     connection.wait_for(number, true);
     let mut away = Away::default();
-    away.expect_answer(asked.body_bytes, &work, &context.broker.unsent());
+    away.expect_answer(asked.body_bytes, &work, context.broker.unsent());
     work.charge(context.broker);
     let task = Task::new(
         context.broker,

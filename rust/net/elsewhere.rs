@@ -16,8 +16,8 @@ use super::operations::Framing;
 use super::outbox::Outbox;
 use super::serve::wall_clock_ms;
 use broker::{
-    Api, Attempt, Broker, Budget, Charge, ClientInfo, Delayed, Errand, LeftProduce, Place, Request, Scratch, Served,
-    Thread, Tried, Waiter, Wake, go_on_waiting, start_waiting,
+    Api, Attempt, Broker, Budget, Charge, ClientInfo, Delayed, Executor, Handover, Request, Scratch, Served,
+    SlicedProduce, Thread, Tried, Waiter, Wake, go_on_waiting, start_waiting,
 };
 use protocol::mended::{MOST, mended};
 
@@ -90,7 +90,7 @@ pub enum Work {
     /// A request from the start.
     Serve(Whole, Thread),
     /// The batches of a Produce that are not appended yet, and the body that holds them.
-    Append(Box<LeftProduce>, Body),
+    Append(Box<dyn SlicedProduce>, Body),
     /// A delayed answer that is too large for a loop to complete, or that waits for the disk; and whether its deadline
     /// has come.
     Try(Box<dyn Delayed>, bool),
@@ -110,11 +110,11 @@ pub struct Whole {
 
 impl Work {
     /// The work of an errand; `whole` is called when the request's body is still needed.
-    pub fn of(errand: Errand, whole: impl FnOnce() -> Whole) -> Self {
+    pub fn of(errand: Handover, whole: impl FnOnce() -> Whole) -> Self {
         match errand {
-            Errand::Serve(thread) => Self::Serve(whole(), thread),
-            Errand::Append(left) => Self::Append(left, whole().body),
-            Errand::Try(delayed, is_due) => Self::Try(delayed, is_due),
+            Handover::Serve(thread) => Self::Serve(whole(), thread),
+            Handover::Append(left) => Self::Append(left, whole().body),
+            Handover::Try(delayed, is_due) => Self::Try(delayed, is_due),
         }
     }
 
@@ -123,7 +123,7 @@ impl Work {
     pub fn charge(&mut self, broker: &Broker) {
         match self {
             Self::Serve(whole, _) if whole.api.control_from().is_some() => whole.body.charge(&broker.control().waiting),
-            Self::Serve(Whole { body, .. }, _) | Self::Append(_, body) => body.charge(&broker.queued()),
+            Self::Serve(Whole { body, .. }, _) | Self::Append(_, body) => body.charge(broker.queued()),
             Self::Try(..) => {}
         }
     }
@@ -233,12 +233,12 @@ impl Origin {
         self.mailbox.post(Message::Returned(self.number, Box::new(returned)));
     }
 
-    fn append(self, mut left: Box<LeftProduce>, mut body: Body) {
+    fn append(self, mut left: Box<dyn SlicedProduce>, mut body: Body) {
         if left.is_answered() && self.is_gone() {
             return;
         }
         let is_last = metered(self.client.quotas.as_deref(), || {
-            left.run(&self.broker, body.get_mut(), (Instant::now(), wall_clock_ms()))
+            left.run(&self.broker, body.get_mut(), Instant::now(), wall_clock_ms())
         });
         if !is_last {
             let work = Work::Append(left, body);
@@ -247,7 +247,7 @@ impl Origin {
         let mut answer = Outbox::default();
         let (broker, caller) = (&self.broker, self.client.caller());
         let answered = framed(&mut answer, self.framing, |out| {
-            match left.finish(broker, (caller, Instant::now()), body.get(), out) {
+            match left.finish(broker, caller, Instant::now(), body.get(), out) {
                 Served::Answered(rest) => Ok(rest),
                 other => Err(other),
             }
@@ -277,7 +277,7 @@ impl Origin {
             caller: self.client.caller(),
             body: whole.body.get_mut(),
             scratch: &mut Scratch::default(),
-            place: Place::Elsewhere,
+            executor: Executor::Worker,
             may_hand_over: whole.may_hand_over,
             now_ms: wall_clock_ms(),
             now: Instant::now(),
@@ -343,7 +343,7 @@ impl Origin {
             broker: &self.broker,
             caller: self.client.caller(),
             is_due,
-            place: Place::Elsewhere,
+            executor: Executor::Worker,
             now: Instant::now(),
         };
         dispatch::try_complete(delayed, &attempt, self.framing, answer)

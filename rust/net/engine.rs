@@ -103,7 +103,7 @@ impl Engine {
         if running.is_none() {
             let broker = Arc::clone(&self.broker);
             let work = move || {
-                guarded(&broker.events(), || {
+                guarded(broker.events(), || {
                     coordinator::transactions(&broker).run(&broker);
                     Ok(())
                 });

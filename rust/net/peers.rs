@@ -91,7 +91,7 @@ impl BrokerPeers {
             Channel::Markers => thread::Builder::new().name(format!("markers-{node_id}")),
         };
         let work = move || {
-            let events = Arc::clone(&broker.events());
+            let events = Arc::clone(broker.events());
             guarded(&events, || {
                 own.run(&broker, channel, node_id, &sockets);
                 Ok(())

@@ -60,7 +60,7 @@ fn spawn(broker: &Weak<Broker>, source: Arc<Source>, running: &Arc<Running>) {
     let name = format!("fetcher-{}", source.node_id);
     let logger = Arc::clone(&broker);
     let work = move || {
-        let events = Arc::clone(&broker.events());
+        let events = Arc::clone(broker.events());
         guarded(&events, || {
             fetch_from(&broker, &source, &shared.sockets);
             Ok(())

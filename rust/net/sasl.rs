@@ -28,7 +28,7 @@ use super::dispatch::{Context, answer, framed};
 use super::operations::{Framing, Operation, Parked};
 use super::outbox::Outbox;
 use base::error::ErrorCode;
-use broker::{ClientInfo, Principal, Rest, UNRESOLVED};
+use broker::{BodyTail, ClientInfo, Principal, UNRESOLVED};
 use client::nonce;
 use protocol::scram::Refused;
 use protocol::scram::server::{ClientFirst, ScramCredential, ScramExchange, ScramMechanism};
@@ -367,7 +367,7 @@ fn refusal(version: i16, (mechanism, is_denied): (Option<&str>, bool), framing: 
     let told = (ErrorCode::SASL_AUTHENTICATION_FAILED, Some(message.as_str()));
     let written: Result<(), Infallible> = framed(&mut refusal, framing, |out| {
         sasl::encode_token_response(version, out, told, &[], 0);
-        Ok(Rest::Nothing)
+        Ok(BodyTail::Nothing)
     });
     written.unwrap_or_else(|never| match never {});
     refusal

@@ -461,7 +461,7 @@ fn spawn(shared: &Arc<Shared>, polls: Vec<Poll>, acceptor: Acceptor) -> io::Resu
     let loops = polls.len();
     let mut acceptor = Some(acceptor);
     let start = |(i, poll): (usize, Poll)| {
-        let (mailbox, events) = (Arc::clone(&shared.mailboxes[i]), Arc::clone(&shared.broker.events()));
+        let (mailbox, events) = (Arc::clone(&shared.mailboxes[i]), Arc::clone(shared.broker.events()));
         let reactor = Reactor::new(Arc::clone(shared), mailbox, poll, acceptor.take(), loops);
         thread::Builder::new()
             .name(format!("network-{i}"))
@@ -471,7 +471,7 @@ fn spawn(shared: &Arc<Shared>, polls: Vec<Poll>, acceptor: Acceptor) -> io::Resu
 }
 
 fn spawn_handshakes(shared: &Arc<Shared>, shaker: Shaker) -> io::Result<JoinHandle<()>> {
-    let (weak, events) = (Arc::downgrade(shared), Arc::clone(&shared.broker.events()));
+    let (weak, events) = (Arc::downgrade(shared), Arc::clone(shared.broker.events()));
     thread::Builder::new()
         .name("handshakes".to_owned())
         .spawn(move || guarded(&events, || shaker.run(&weak)))

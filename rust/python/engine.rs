@@ -78,12 +78,12 @@ impl PyEngine {
     /// The broker for one call, during which a panic ends the process: see [`Watched`].
     fn broker(&self) -> Watched<'_, Arc<Broker>> {
         let broker = self.engine.broker();
-        Watched::new(broker, &broker.events())
+        Watched::new(broker, broker.events())
     }
 
     /// The engine for one call, as [`Self::broker`].
     fn engine(&self) -> Watched<'_, Engine> {
-        Watched::new(&self.engine, &self.engine.broker().events())
+        Watched::new(&self.engine, self.engine.broker().events())
     }
 }
 
@@ -205,8 +205,11 @@ impl PyEngine {
     }
 
     fn alter_log_dir(&self, py: Python<'_>, topic: &str, partition: i32, log_dir: PathBuf) -> PyResult<()> {
-        py.detach(|| self.broker().logs().moves().alter_log_dir(topic, partition, &log_dir))
-            .or_raise()?;
+        py.detach(|| {
+            let partition = self.broker().partition(topic, partition)?;
+            self.broker().logs().moves().alter_log_dir(&partition, &log_dir)
+        })
+        .or_raise()?;
         Ok(())
     }
 
@@ -251,7 +254,9 @@ impl PyEngine {
         let highest = || {
             let topics = self.broker().registry().snapshot();
             let partitions = topics.iter().flat_map(|topic| topic.partitions());
-            partitions.filter_map(|one| one.highest_producer_id()).max()
+            partitions
+                .filter_map(|one| one.log().producers().highest_producer_id())
+                .max()
         };
         py.detach(highest).unwrap_or(-1)
     }
@@ -268,7 +273,7 @@ impl PyEngine {
     }
 
     fn take_producer_id(&self) -> Option<i64> {
-        self.broker().producer_ids().take(&self.broker().events())
+        self.broker().producer_ids().take(self.broker().events())
     }
 
     fn add_producer_ids(&self, first: i64, last: i64) {
@@ -292,7 +297,7 @@ impl PyEngine {
 
     fn take(&self, py: Python<'_>, limit: usize) -> PyResult<Vec<Py<PyAny>>> {
         self.broker()
-            .events
+            .events()
             .take(limit)
             .into_iter()
             .map(|event| to_python(py, event))
@@ -374,13 +379,19 @@ impl PyEngine {
         max_bytes: usize,
     ) -> PyResult<(Vec<Record>, i64)> {
         let (records, next) = py
-            .detach(|| self.broker().read_records(topic, partition, Offset(offset), max_bytes))
+            .detach(|| broker::read_records(&*self.broker().partition(topic, partition)?, Offset(offset), max_bytes))
             .or_raise()?;
         Ok((records.into_iter().map(|one| Record::of(py, one)).collect(), next.get()))
     }
 
     fn partition_offsets(&self, topic: &str, partition: i32) -> PyResult<PartitionOffsets> {
-        Ok(self.broker().partition(topic, partition).or_raise()?.offsets().into())
+        Ok(self
+            .broker()
+            .partition(topic, partition)
+            .or_raise()?
+            .offsets()
+            .view()
+            .into())
     }
 
     fn delete_records(&self, py: Python<'_>, topic: &str, partition: i32, before_offset: i64) -> PyResult<i64> {
@@ -446,7 +457,7 @@ impl PyEngine {
     }
 
     fn stop_cleaning(&self) {
-        self.broker().cleaner.rate.stop();
+        self.broker().logs().cleaner().rate().stop();
     }
 
     fn cleaner_figures(&self, py: Python<'_>) -> PyCleanerFigures {

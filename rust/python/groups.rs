@@ -243,7 +243,7 @@ impl PyGroups {
 
     fn broker(&self) -> Watched<'_, Arc<Broker>> {
         let broker = self.engine.broker();
-        Watched::new(broker, &broker.events())
+        Watched::new(broker, broker.events())
     }
 
     fn groups(&self) -> &Groups {

@@ -29,7 +29,7 @@ impl PyQuotas {
 
     /// The engine for one call, during which a panic ends the process: see [`Watched`].
     fn engine(&self) -> Watched<'_, Engine> {
-        Watched::new(&self.engine, &self.engine.broker().events())
+        Watched::new(&self.engine, self.engine.broker().events())
     }
 }
 

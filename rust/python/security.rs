@@ -53,7 +53,7 @@ impl PySecurity {
 
     /// The engine for one call, during which a panic ends the process: see [`Watched`].
     fn engine(&self) -> Watched<'_, Engine> {
-        Watched::new(&self.engine, &self.engine.broker().events())
+        Watched::new(&self.engine, self.engine.broker().events())
     }
 }
 

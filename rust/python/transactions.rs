@@ -142,7 +142,7 @@ impl PyTransactions {
 
     fn broker(&self) -> Watched<'_, Arc<Broker>> {
         let broker = self.engine.broker();
-        Watched::new(broker, &broker.events())
+        Watched::new(broker, broker.events())
     }
 }
 

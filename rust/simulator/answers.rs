@@ -2,15 +2,15 @@
 
 use pyo3::prelude::*;
 
-use broker::{Rest, Splice};
+use broker::{BodyTail, Splice};
 
 /// Adds the parts of a response body that are not in the buffer.
-pub(super) fn fill_in(out: &mut Vec<u8>, rest: Rest) -> PyResult<()> {
+pub(super) fn fill_in(out: &mut Vec<u8>, rest: BodyTail) -> PyResult<()> {
     match rest {
-        Rest::Nothing => {}
-        Rest::Files(splices) => splice(out, &splices)?,
-        Rest::Bytes(bytes) => out.extend_from_slice(&bytes),
-        Rest::Shared(bytes) => out.extend_from_slice(&bytes),
+        BodyTail::Nothing => {}
+        BodyTail::Files(splices) => splice(out, &splices)?,
+        BodyTail::Bytes(bytes) => out.extend_from_slice(&bytes),
+        BodyTail::Shared(bytes) => out.extend_from_slice(&bytes),
     }
     Ok(())
 }

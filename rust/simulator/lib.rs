@@ -38,8 +38,9 @@ use ::python::values::Lease;
 use base::error::{Error, ErrorCode};
 use broker::planted::{self, Bug};
 use broker::{
-    Attempt, Broker, CleanerRun, CleanerStep, ClientInfo, Delayed, Errand, LeftProduce, Next, Options, Peers, Place,
-    ReplicaFetcher, Request, Rest, Scratch, Served, Source, Tried, Waiter, Wake, go_on_waiting,
+    Attempt, BodyTail, Broker, Budget, CleanerRun, CleanerStep, ClientInfo, ControlRequest, Delayed, Event, Executor,
+    Handover, Next, Options, Peers, ReplicaFetcher, Request, Scratch, Served, SlicedProduce, Source, Tried, Waiter,
+    Wake, go_on_waiting,
 };
 use coordinator::transactions::Rounds;
 use net::find_api;
@@ -207,7 +208,7 @@ impl Steps {
     /// One step of a cleaning; its report when it has ended.
     fn step_cleaning(&self, token: u64) -> Option<PyCleanerReport> {
         let mut run = self.state.lock().cleanings.remove(&token)?;
-        match run.step(&self.broker) {
+        match run.step(self.broker.logs().cleaner()) {
             CleanerStep::More => {
                 self.state.lock().cleanings.insert(token, run);
                 None
@@ -348,7 +349,7 @@ impl Steps {
     /// Every batch of a log, to its end.
     fn batches(&self, py: Python<'_>, topic: &str, partition: i32) -> PyResult<Vec<BatchTuple>> {
         let partition = self.broker.partition(topic, partition).or_raise()?;
-        let offsets = partition.offsets();
+        let offsets = partition.offsets().view();
         if offsets.log_start >= offsets.log_end {
             return Ok(Vec::new());
         }
@@ -460,19 +461,19 @@ impl Steps {
             caller: self.client.caller(),
             body: &mut body,
             scratch: &mut state.scratch,
-            place: Place::Elsewhere,
+            executor: Executor::Worker,
             may_hand_over,
             now_ms: wall_clock,
             now: at(now_us),
         };
         let mut served = late_offset_commit::serve(broker, api_key, || api.serve(request, out)).map_err(malformed)?;
-        if let Served::Elsewhere(Errand::Append(mut left)) = served {
-            while !left.run(broker, &mut body, (at(now_us), wall_clock)) {}
-            served = left.finish(broker, (self.client.caller(), at(now_us)), &body, out);
+        if let Served::Elsewhere(Handover::Append(mut left)) = served {
+            while !left.run(broker, &mut body, at(now_us), wall_clock) {}
+            served = left.finish(broker, self.client.caller(), at(now_us), &body, out);
         }
         if let Served::Answered(rest) = served {
             fill_in(out, rest)?;
-            served = Served::Answered(Rest::Nothing);
+            served = Served::Answered(BodyTail::Nothing);
         }
         Ok(served)
     }
@@ -499,7 +500,7 @@ impl Steps {
             broker: &self.broker,
             caller: self.client.caller(),
             is_due,
-            place: Place::Elsewhere,
+            executor: Executor::Worker,
             now,
         };
         let mut out = Vec::new();
@@ -533,10 +534,16 @@ impl Steps {
     }
 
     /// Appends the batches of a produce whose verification was answered.
-    fn append_left(&self, mut left: Box<LeftProduce>, body: &mut [u8], now: Instant, out: &mut Vec<u8>) -> Served {
+    fn append_left(
+        &self,
+        mut left: Box<dyn SlicedProduce>,
+        body: &mut [u8],
+        now: Instant,
+        out: &mut Vec<u8>,
+    ) -> Served {
         let wall_clock = self.broker.context().clock.now_ms();
-        while !left.run(&self.broker, body, (now, wall_clock)) {}
-        left.finish(&self.broker, (self.client.caller(), now), body, out)
+        while !left.run(&self.broker, body, now, wall_clock) {}
+        left.finish(&self.broker, self.client.caller(), now, body, out)
     }
 }
 

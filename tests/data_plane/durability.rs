@@ -96,7 +96,7 @@ fn only_the_first_dir_is_offline(broker: &TestBroker) {
     assert_eq!(fetched.partitions[1].base_offsets().last(), Some(&0));
     let again = broker
         .broker()
-        .events
+        .events()
         .take(usize::MAX)
         .into_iter()
         .filter(failed)

@@ -244,7 +244,7 @@ impl TestBroker {
     pub fn log_lines(&self) -> Vec<String> {
         let line = |event| if let Event::Log(line) = event { Some(line) } else { None };
         self.broker()
-            .events
+            .events()
             .take(usize::MAX)
             .into_iter()
             .filter_map(line)

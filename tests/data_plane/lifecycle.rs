@@ -200,7 +200,7 @@ fn a_panic_in_a_disk_thread_is_reported_with_its_message() {
     broker.create(1, &[]);
     broker.connect().produce(&Produce::one(1, batch(10)));
     fs.break_down();
-    broker.broker().flusher.enqueue(&broker.partition(0));
+    broker.broker().threads().flusher().enqueue(&broker.partition(0));
     assert_eq!(failed_thread(&broker), "flush");
 }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use base::error::ErrorCode;
 use base::place::{LeaderEpoch, Offset};
-use broker::{Asked, Attempt, Broker, Verified, Verifier, Verifying, Waiter};
+use broker::{Attempt, Broker, VerificationRequest, Verified, Verifier, Verifying, Waiter};
 use record::{BatchBuilder, Codec};
 
 use crate::client::Client;
@@ -43,7 +43,7 @@ impl Coordinator {
 struct Question(Coordinator, usize);
 
 impl Verifier for Coordinator {
-    fn ask(&self, _: &Broker, asked: Asked, _: Instant, _: i64) -> Verified {
+    fn ask(&self, _: &Broker, asked: VerificationRequest, _: Instant, _: i64) -> Verified {
         self.0.lock().unwrap().asked += 1;
         Verified::Later(Box::new(Question(self.clone(), asked.partitions.len())))
     }

@@ -57,7 +57,7 @@ fn a_produce_that_no_replica_confirms_times_out_exactly_and_stays_in_the_log() {
         let answer = client.produce(&request);
         assert_eq!(answer.partitions[0].error, ErrorCode::REQUEST_TIMED_OUT.0);
     });
-    let offsets = broker.partition(0).offsets();
+    let offsets = broker.partition(0).offsets().view();
     assert_eq!((offsets.log_end, offsets.high_watermark), (Offset(count), Offset(0)));
     assert_eq!(broker.partition(0).waiters().len(WaitKind::Produce), 0);
 }

@@ -496,7 +496,7 @@ OF_RUST: Final = (
     Mutant(
         "append-that-raises-the-high-watermark-wakes-nobody",
         "rust/broker/partition/append.rs",
-        "self.waiters.wake_all(WaitKind::Produce);",
+        "self.waiters().wake_all(WaitKind::Produce);",
         "",
         (
             "broker::partition::tests"
@@ -506,8 +506,8 @@ OF_RUST: Final = (
     ),
     Mutant(
         "time-that-raises-the-high-watermark-wakes-nobody",
-        "rust/broker/partition/replication.rs",
-        "if self.publish_offsets(&self.log.lock()) {\n            self.wake_everyone();\n        }",
+        "rust/broker/partition/leading.rs",
+        "if self.publish_offsets(&self.log()) {\n            self.wake_everyone();\n        }",
         "",
         ("broker::partition::tests::produce_is_woken_when_the_follower_that_it_waited_for_has_fallen_behind",),
         "a produce that all replicas in sync have is answered when its time is up",
@@ -515,7 +515,8 @@ OF_RUST: Final = (
     Mutant(
         "cleaner-replaces-before-the-high-watermark-is-on-disk",
         "rust/broker/logs/cleaner/run.rs",
-        "broker.write_checkpoints(&[Checkpoint::RecoveryPoint, Checkpoint::Replication])?;",
+        "cleaner\n                .dirs()\n                "
+        ".write_checkpoints(&[Checkpoint::RecoveryPoint, Checkpoint::Replication])?;",
         "",
         (
             "broker::logs::cleaner::tests"
@@ -731,9 +732,9 @@ OF_RUST: Final = (
     ),
     Mutant(
         "log-anew-without-its-offsets",
-        "rust/broker/partition/replication.rs",
-        "log.truncate_fully_and_start_at(offset)?;\n        self.publish_offsets(&log);",
-        "log.truncate_fully_and_start_at(offset)?;",
+        "rust/broker/partition/following.rs",
+        "self.log.truncate_fully_and_start_at(offset)?;\n        self.partition.publish_offsets(&self.log);",
+        "self.log.truncate_fully_and_start_at(offset)?;",
         ("broker::partition::tests::log_that_starts_anew_has_its_high_watermark_at_its_start",),
         "a follower that started its log anew tells readers the offsets of the old one",
     ),

@@ -251,7 +251,7 @@ impl Moves {
                     log: Arc::new(FutureLog::new(log_dir, log)),
                 }),
                 Err(error @ (Error::Io { .. } | Error::Poisoned { .. })) => {
-                    self.dirs.storage_failed_in(&log_dir, &error)
+                    self.dirs.storage_failed_in(&log_dir, &error);
                 }
                 Err(error) => self
                     .node
@@ -284,7 +284,7 @@ impl Moves {
             progress,
         };
         let partition = request.partition.clone();
-        let log = Log::open(&self.node.context(), &request.path, partition, Arc::clone(config), args)?;
+        let log = Log::open(self.node.context(), &request.path, partition, Arc::clone(config), args)?;
         Ok((id.0, log))
     }
 

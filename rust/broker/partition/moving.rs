@@ -158,8 +158,8 @@ impl Move {
     }
 
     /// Puts the future log in the current log's place, in the steps (a) to (c) of [`storage::future`]. Returns
-    /// [`MoveProgress::Copied`] when too much was appended meanwhile. After an error [`Partition::log_dir`] says whether the future
-    /// log is in its place.
+    /// [`MoveProgress::Copied`] when too much was appended meanwhile. After an error [`Partition::log_dir`] says
+    /// whether the future log is in its place.
     pub fn swap(&self) -> Result<MoveProgress, MoveFailure> {
         self.future.flush().map_err(|error| self.future_failed(error))?; // most of it while produces may be flushed too
         let swapped = self.exchange();

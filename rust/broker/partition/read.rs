@@ -61,10 +61,11 @@ pub struct ReadResult {
 impl ReadResult {
     /// No records.
     fn empty(offsets: &Offsets) -> Self {
+        let offsets = offsets.view();
         Self {
-            high_watermark: offsets.high_watermark(),
-            last_stable: offsets.last_stable(),
-            log_start: offsets.log_start(),
+            high_watermark: offsets.high_watermark,
+            last_stable: offsets.last_stable,
+            log_start: offsets.log_start,
             ..Self::default()
         }
     }
@@ -88,89 +89,9 @@ impl Partition {
                 });
             }
         }
-        let mut result = self.read_here(request)?;
+        let mut result = read_here(self, request)?;
         result.is_by_follower = is_by_follower;
         Ok(result)
-    }
-
-    fn read_here(&self, request: &ReadRequest<'_>) -> Result<ReadResult> {
-        if request.last_fetched_epoch.is_some()
-            && let Some(diverging) = self.diverging_epoch(request)?
-        {
-            return Ok(ReadResult {
-                diverging_epoch: Some(diverging),
-                ..ReadResult::empty(self.offsets())
-            });
-        }
-        let bound = self.offsets().bound(request.isolation);
-        let mut result = ReadResult::empty(self.offsets());
-        if request.offset == bound && request.offset >= result.log_start {
-            return Ok(result);
-        }
-        let plan = self.plan(request.wait, |log, wait| {
-            if request.offset > bound
-                && request.offset <= log.log_end_offset()
-                && request.offset >= log.log_start_offset()
-            {
-                return Ok(None); // past the high watermark but not past the log: wait for it
-            }
-            let plan = match wait {
-                Wait::No => ReadPlan::at_once(log.contents(), request.offset, bound, request.wait)?,
-                Wait::Yes => log.plan_read(request.offset, bound)?,
-            };
-            Ok(Some((plan, log.truncations())))
-        })?;
-        let Some((plan, truncations)) = plan else {
-            return Ok(result);
-        };
-        let slice = plan.resolve(request.max_bytes, request.at_least_one_batch);
-        let slice = slice.map_err(|error| self.unless_cut(error, truncations))?;
-        if request.isolation == Isolation::ReadCommitted {
-            let plan = self.plan(request.wait, |log, wait| {
-                AbortedPlan::of(log.contents(), request.offset, bound, &slice, wait, request.wait)
-            })?;
-            result.aborted = Some(plan.resolve()?);
-        }
-        result.slice = (slice.len > 0).then_some(slice);
-        Ok(result)
-    }
-
-    /// The error of a read that failed; `truncations` was the log's count when the read was planned.
-    #[cold]
-    fn unless_cut(&self, error: Error, truncations: u64) -> Error {
-        if matches!(error, Error::NotAtHand { .. }) || self.log().truncations() == truncations {
-            return error;
-        }
-        let message = format!("{} was cut while it was read", self.name());
-        Error::rejected(ErrorCode::NOT_LEADER_OR_FOLLOWER, message)
-    }
-
-    /// Makes a plan under the log's lock. A file that is not in memory is read without the lock, since other threads
-    /// wait for the lock.
-    fn plan<T>(&self, wait: Wait, make: impl Fn(&Log, Wait) -> Result<T>) -> Result<T> {
-        for _ in 0..WARMED {
-            let (planned, fs) = {
-                let log = self.log();
-                (make(&log, Wait::No), Arc::clone(log.contents().dir().fs()))
-            };
-            match planned {
-                // An error shows again when it is read under the lock.
-                Err(Error::NotAtHand { path }) if wait == Wait::Yes => drop(fs.read_to_vec(&path)),
-                planned => return planned,
-            }
-        }
-        make(&self.log(), Wait::Yes)
-    }
-
-    /// Where the reader's log diverges from this log, by the epoch of the reader's last record (KIP-595).
-    fn diverging_epoch(&self, request: &ReadRequest<'_>) -> Result<Option<(LeaderEpoch, Offset)>> {
-        let log = self.log();
-        let asked = request.last_fetched_epoch;
-        let Some((epoch, end_offset)) = log.epochs().end_offset_for(asked, log.log_end_offset()) else {
-            let message = format!("{} knows nothing of leader epoch {asked}", self.name());
-            return Err(Error::rejected(ErrorCode::OFFSET_OUT_OF_RANGE, message));
-        };
-        Ok((epoch < asked || end_offset < request.offset).then_some((epoch, end_offset)))
     }
 
     /// The first record at or after a timestamp, or with [`timestamp::MAX`] the record with the greatest timestamp,
@@ -185,7 +106,7 @@ impl Partition {
             };
             (plan, log.truncations())
         };
-        let found = plan.resolve().map_err(|error| self.unless_cut(error, truncations))?;
+        let found = plan.resolve().map_err(|error| unless_cut(self, error, truncations))?;
         let found = found.filter(|f| f.offset < self.offsets().bound(isolation));
         Ok(found.map(|f| (f.timestamp, f.offset, f.leader_epoch)))
     }
@@ -206,4 +127,82 @@ impl Partition {
             .end_offset_for(leader_epoch, log.log_end_offset())
             .unwrap_or((LeaderEpoch::NONE, Offset::NONE)))
     }
+}
+
+fn read_here(partition: &Partition, request: &ReadRequest<'_>) -> Result<ReadResult> {
+    if request.last_fetched_epoch.is_some()
+        && let Some(diverging) = diverging_epoch(partition, request)?
+    {
+        return Ok(ReadResult {
+            diverging_epoch: Some(diverging),
+            ..ReadResult::empty(partition.offsets())
+        });
+    }
+    let bound = partition.offsets().bound(request.isolation);
+    let mut result = ReadResult::empty(partition.offsets());
+    if request.offset == bound && request.offset >= result.log_start {
+        return Ok(result);
+    }
+    let plan = plan_with(partition, request.wait, |log, wait| {
+        if request.offset > bound && request.offset <= log.log_end_offset() && request.offset >= log.log_start_offset()
+        {
+            return Ok(None); // past the high watermark but not past the log: wait for it
+        }
+        let plan = match wait {
+            Wait::No => ReadPlan::at_once(log.contents(), request.offset, bound, request.wait)?,
+            Wait::Yes => log.plan_read(request.offset, bound)?,
+        };
+        Ok(Some((plan, log.truncations())))
+    })?;
+    let Some((plan, truncations)) = plan else {
+        return Ok(result);
+    };
+    let slice = plan.resolve(request.max_bytes, request.at_least_one_batch);
+    let slice = slice.map_err(|error| unless_cut(partition, error, truncations))?;
+    if request.isolation == Isolation::ReadCommitted {
+        let plan = plan_with(partition, request.wait, |log, wait| {
+            AbortedPlan::of(log.contents(), request.offset, bound, &slice, wait, request.wait)
+        })?;
+        result.aborted = Some(plan.resolve()?);
+    }
+    result.slice = (slice.len > 0).then_some(slice);
+    Ok(result)
+}
+
+/// The error of a read that failed; `truncations` was the log's count when the read was planned.
+#[cold]
+fn unless_cut(partition: &Partition, error: Error, truncations: u64) -> Error {
+    if matches!(error, Error::NotAtHand { .. }) || partition.log().truncations() == truncations {
+        return error;
+    }
+    let message = format!("{} was cut while it was read", partition.name());
+    Error::rejected(ErrorCode::NOT_LEADER_OR_FOLLOWER, message)
+}
+
+/// Makes a plan under the log's lock. A file that is not in memory is read without the lock, since other threads
+/// wait for the lock.
+fn plan_with<T>(partition: &Partition, wait: Wait, make: impl Fn(&Log, Wait) -> Result<T>) -> Result<T> {
+    for _ in 0..WARMED {
+        let (planned, fs) = {
+            let log = partition.log();
+            (make(&log, Wait::No), Arc::clone(log.contents().dir().fs()))
+        };
+        match planned {
+            // An error shows again when it is read under the lock.
+            Err(Error::NotAtHand { path }) if wait == Wait::Yes => drop(fs.read_to_vec(&path)),
+            planned => return planned,
+        }
+    }
+    make(&partition.log(), Wait::Yes)
+}
+
+/// Where the reader's log diverges from this log, by the epoch of the reader's last record (KIP-595).
+fn diverging_epoch(partition: &Partition, request: &ReadRequest<'_>) -> Result<Option<(LeaderEpoch, Offset)>> {
+    let log = partition.log();
+    let asked = request.last_fetched_epoch;
+    let Some((epoch, end_offset)) = log.epochs().end_offset_for(asked, log.log_end_offset()) else {
+        let message = format!("{} knows nothing of leader epoch {asked}", partition.name());
+        return Err(Error::rejected(ErrorCode::OFFSET_OUT_OF_RANGE, message));
+    };
+    Ok((epoch < asked || end_offset < request.offset).then_some((epoch, end_offset)))
 }

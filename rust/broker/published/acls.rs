@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use operations::{Operation, Operations, ResourceType};
-pub use pattern::AclEntry;
+pub use pattern::{AclClient, AclEntry};
 
 use grants::Grants;
 use pattern::{EVERYBODY, Pattern};
@@ -80,15 +80,15 @@ pub struct Acls {
 
 /// What the matching ACLs say about one client and one resource.
 #[derive(Debug, Clone, Copy, Default)]
-struct Said {
+struct MatchedRules {
     allowed: Operations,
     denied: Operations,
     is_found: bool,
 }
 
-impl Said {
-    fn add(&mut self, pattern: &Pattern, principal: &str, host: &str) {
-        let (allowed, denied) = pattern.say(principal, host);
+impl MatchedRules {
+    fn add(&mut self, pattern: &Pattern, client: AclClient<'_>) {
+        let (allowed, denied) = pattern.say(client);
         self.allowed |= allowed;
         self.denied |= denied;
         self.is_found = true;
@@ -151,32 +151,25 @@ impl Acls {
     }
 
     /// Whether the client may do this.
-    pub fn allows(
-        &self,
-        (principal, host): (&str, &str),
-        operation: Operation,
-        resource: ResourceType,
-        name: &str,
-    ) -> bool {
-        self.operations((principal, host), resource, name).has(operation)
+    pub fn allows(&self, client: AclClient<'_>, operation: Operation, resource: ResourceType, name: &str) -> bool {
+        self.operations(client, resource, name).has(operation)
     }
 
     /// Everything that the client may do with the resource.
-    pub fn operations(&self, (principal, host): (&str, &str), resource: ResourceType, name: &str) -> Operations {
-        if self.super_users.contains(principal) {
+    pub fn operations(&self, client: AclClient<'_>, resource: ResourceType, name: &str) -> Operations {
+        if self.super_users.contains(client.principal) {
             return Operations::ALL; // (a)
         }
-        let said = self.said((principal, host), resource, name);
-        if said.is_found || !self.allows_everyone {
-            return said.allowed.without(said.denied); // (b), (c)
+        let matched = self.matched(client, resource, name);
+        if matched.is_found || !self.allows_everyone {
+            return matched.allowed.without(matched.denied); // (b), (c)
         }
         Operations::ALL // (d)
     }
 
     /// Whether the client may do this with at least one resource of the type, whatever resources there are. No
     /// operation that others imply may be asked for.
-    pub fn allows_some(&self, (principal, host): (&str, &str), operation: Operation, resource: ResourceType) -> bool {
-        let client = (principal, host);
+    pub fn allows_some(&self, client: AclClient<'_>, operation: Operation, resource: ResourceType) -> bool {
         if self.allows(client, operation, resource, SOME_NAME) {
             return true;
         }
@@ -184,20 +177,20 @@ impl Acls {
             return false;
         };
         if let Some(every) = &patterns.every {
-            let (allowed, denied) = every.say(principal, host);
+            let (allowed, denied) = every.say(client);
             if denied.has(operation) || allowed.has(operation) {
                 return !denied.has(operation);
             }
         }
         let is_denied_by_prefix = |name: &str| {
             let mut matching = patterns.prefixed.matching(name);
-            matching.any(|prefix| prefix.say(principal, host).1.has(operation))
+            matching.any(|prefix| prefix.say(client).1.has(operation))
         };
         let is_allowed = |name: &str, pattern: &Pattern| {
-            let (allowed, denied) = pattern.say(principal, host);
+            let (allowed, denied) = pattern.say(client);
             allowed.has(operation) && !denied.has(operation) && !is_denied_by_prefix(name)
         };
-        let mut granted = [principal, EVERYBODY]
+        let mut granted = [client.principal, EVERYBODY]
             .into_iter()
             .flat_map(|one| patterns.grants.of(one));
         granted.any(|(is_prefixed, name)| {
@@ -206,18 +199,18 @@ impl Acls {
         })
     }
 
-    fn said(&self, (principal, host): (&str, &str), resource: ResourceType, name: &str) -> Said {
-        let mut said = Said::default();
+    fn matched(&self, client: AclClient<'_>, resource: ResourceType, name: &str) -> MatchedRules {
+        let mut matched = MatchedRules::default();
         let Some(patterns) = self.types.get(resource.place()) else {
-            return said;
+            return matched;
         };
         for pattern in patterns.literal.get(name).into_iter().chain(&patterns.every) {
-            said.add(pattern, principal, host);
+            matched.add(pattern, client);
         }
         for pattern in patterns.prefixed.matching(name) {
-            said.add(pattern, principal, host);
+            matched.add(pattern, client);
         }
-        said
+        matched
     }
 }
 

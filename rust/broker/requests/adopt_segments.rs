@@ -20,7 +20,7 @@ use crate::Broker;
 use crate::metrics::Count;
 use crate::partition::{AdoptionTurn, Awaited, Partition};
 use crate::published::acls::{Operation, ResourceType};
-use crate::requests::api::{Api, Attempt, Delayed, Errand, Place, Request, Rest, Served, Thread, Tried};
+use crate::requests::api::{Api, Attempt, BodyTail, Delayed, Executor, Handover, Request, Served, Thread, Tried};
 use crate::requests::authorization::Authorization;
 use crate::requests::produce::{append_refused, check_request};
 use crate::requests::waiters::{WaitKind, Waiter};
@@ -42,24 +42,24 @@ impl Api for AdoptSegments {
 
     fn serve(&self, asked: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
         let request = AdoptSegmentsRequest::decode(asked.body)?;
-        if asked.place == Place::Loop {
-            return Ok(Served::Elsewhere(Errand::Serve(Thread::Load)));
+        if asked.executor == Executor::Loop {
+            return Ok(Served::Elsewhere(Handover::Serve(Thread::Load)));
         }
         let broker = asked.broker;
         let topic = std::str::from_utf8(asked.body.get(request.topic.clone()).unwrap_or_default());
         let topic = topic.unwrap_or_default();
-        let asks = Authorization::new(broker, &asked.caller, "AdoptSegments");
-        if !asks.allows(Operation::Write, ResourceType::Topic, topic) {
+        let authorization = Authorization::new(broker, &asked.caller, "AdoptSegments");
+        if !authorization.allows(Operation::Write, ResourceType::Topic, topic) {
             let refused = AdoptSegmentsResult::refused(ErrorCode::TOPIC_AUTHORIZATION_FAILED, "");
             encode_adopt_segments_response(out, &refused);
-            return Ok(Served::Answered(Rest::Nothing));
+            return Ok(Served::Answered(BodyTail::Nothing));
         }
         let partition = match find(broker, topic, &request, asked.caller.may_write_internal) {
             Ok(partition) => partition,
             Err(refused) => {
                 broker.metrics().add(Count::FailedProduceRequests, 1);
                 encode_adopt_segments_response(out, &refused);
-                return Ok(Served::Answered(Rest::Nothing));
+                return Ok(Served::Answered(BodyTail::Nothing));
             }
         };
         let done = Adoption {
@@ -88,7 +88,7 @@ impl Api for AdoptSegments {
             }
             _ => {
                 encode_adopt_segments_response(out, &result);
-                Ok(Served::Answered(Rest::Nothing))
+                Ok(Served::Answered(BodyTail::Nothing))
             }
         }
     }
@@ -135,7 +135,7 @@ fn refusal(broker: &Broker, partition: &Arc<Partition>, error: AppendError) -> A
     AdoptSegmentsResult::refused(refused.error, refused.error_message.unwrap_or_default())
 }
 
-type Done = (AdoptSegmentsResult, Option<Awaited>);
+type AdoptionResult = (AdoptSegmentsResult, Option<Awaited>);
 
 /// One request on its partition.
 struct Adoption<'a> {
@@ -146,7 +146,7 @@ struct Adoption<'a> {
 }
 
 impl Adoption<'_> {
-    fn run(&self) -> Result<Done, AppendError> {
+    fn run(&self) -> Result<AdoptionResult, AppendError> {
         let request = self.request;
         self.partition.meter().add(Count::TotalProduceRequests, 1);
         let turn = AdoptionTurn::begin(self.partition)?;
@@ -179,7 +179,7 @@ impl Adoption<'_> {
         files: &[StagedFile],
         mut loaded: Loaded,
         mut first_offset: Offset,
-    ) -> Result<Done, AppendError> {
+    ) -> Result<AdoptionResult, AppendError> {
         let request = self.request;
         let expected = turn.expected(request.producer_id, request.producer_epoch, self.now_ms);
         let mut segments = Vec::with_capacity(files.len());
@@ -218,7 +218,7 @@ impl Adoption<'_> {
         Ok((answer(ErrorCode::NONE, None, first_offset, loaded), awaited))
     }
 
-    fn out_of_order(&self, message: &str, first_offset: Offset, loaded: Loaded) -> Done {
+    fn out_of_order(&self, message: &str, first_offset: Offset, loaded: Loaded) -> AdoptionResult {
         let code = ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER;
         let known = format!(
             "{message}; the log has {} of {} records",
@@ -288,7 +288,7 @@ impl Delayed for ParkedAdoption {
             Err(error) => self.result = refused_by(&error),
         }
         encode_adopt_segments_response(out, &self.result);
-        Tried::Answered(Rest::Nothing)
+        Tried::Answered(BodyTail::Nothing)
     }
 
     fn deadline(&self) -> Instant {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::requests::api::Scratch;
 use crate::testing::{CALLER, Calls, Fixture, NODE, START_MS, batch, give, lease, request};
-use crate::{Errand, Wake};
+use crate::{Handover, Wake};
 use base::place::LeaderEpoch;
 use protocol::{Reader, Writer};
 use record::{BatchBuilder, Codec, Origin};
@@ -10,15 +10,15 @@ const PRODUCER: i64 = 90;
 
 /// What a request asks for partition 0 of a topic.
 #[derive(Clone, Copy)]
-struct Asked {
+struct LoadRequest {
     epoch: i16,
     first: i32,
     count: i32,
     is_new: bool,
 }
 
-fn whole(count: i32) -> Asked {
-    Asked {
+fn whole(count: i32) -> LoadRequest {
+    LoadRequest {
         epoch: 0,
         first: 0,
         count,
@@ -26,7 +26,7 @@ fn whole(count: i32) -> Asked {
     }
 }
 
-fn body(topic: &str, asked: Asked) -> Vec<u8> {
+fn body(topic: &str, asked: LoadRequest) -> Vec<u8> {
     let mut out = Vec::new();
     let mut w = Writer::new(&mut out, true);
     w.string(topic);
@@ -54,10 +54,10 @@ fn decoded(out: &[u8]) -> AdoptSegmentsResult {
 }
 
 /// The answer, or the operation that waits.
-fn ask(fixture: &Fixture, topic: &str, asked: Asked) -> Result<AdoptSegmentsResult, Box<dyn Delayed>> {
+fn ask(fixture: &Fixture, topic: &str, asked: LoadRequest) -> Result<AdoptSegmentsResult, Box<dyn Delayed>> {
     let (mut body, mut out, mut scratch) = (body(topic, asked), Vec::new(), Scratch::default());
     let elsewhere = Request {
-        place: Place::Elsewhere,
+        executor: Executor::Worker,
         ..request(&fixture.broker, 0, &mut body, &mut scratch)
     };
     match AdoptSegments.serve(elsewhere, &mut out).unwrap() {
@@ -67,7 +67,7 @@ fn ask(fixture: &Fixture, topic: &str, asked: Asked) -> Result<AdoptSegmentsResu
     }
 }
 
-fn answered(fixture: &Fixture, asked: Asked) -> AdoptSegmentsResult {
+fn answered(fixture: &Fixture, asked: LoadRequest) -> AdoptSegmentsResult {
     ask(fixture, "t", asked).ok().unwrap()
 }
 
@@ -108,7 +108,7 @@ fn network_loop_hands_the_request_over() {
     let served = AdoptSegments.serve(request(&fixture.broker, 0, &mut body, &mut scratch), &mut Vec::new());
     assert!(matches!(
         served.unwrap(),
-        Served::Elsewhere(Errand::Serve(Thread::Load))
+        Served::Elsewhere(Handover::Serve(Thread::Load))
     ));
 }
 
@@ -124,13 +124,13 @@ fn request_that_is_sent_again_is_answered_with_the_same_offsets_and_appends_noth
     assert!(!dir.exists());
     produce(&fixture);
     for is_new in [true, false] {
-        assert_eq!(answered(&fixture, Asked { is_new, ..whole(5) }), first);
+        assert_eq!(answered(&fixture, LoadRequest { is_new, ..whole(5) }), first);
     }
     fixture.partition("t", 0).log().producers_mut().remove_expired(i64::MAX);
     assert_eq!(
         answered(
             &fixture,
-            Asked {
+            LoadRequest {
                 is_new: false,
                 ..whole(5)
             }
@@ -144,7 +144,7 @@ fn request_that_is_sent_again_is_answered_with_the_same_offsets_and_appends_noth
     assert_eq!(
         answered(
             &fixture,
-            Asked {
+            LoadRequest {
                 is_new: false,
                 ..whole(5)
             }
@@ -159,7 +159,7 @@ fn load_that_the_log_has_in_part_is_completed_by_the_files_behind_it_or_says_how
     fixture.create("t", 1, &[]);
     stage(&fixture, 0, 0..3);
     assert_eq!(outcome(&answered(&fixture, whole(3))), (ErrorCode::NONE, 0, 2, 3));
-    let retry = Asked {
+    let retry = LoadRequest {
         epoch: 1,
         is_new: false,
         ..whole(9)
@@ -168,16 +168,16 @@ fn load_that_the_log_has_in_part_is_completed_by_the_files_behind_it_or_says_how
     assert_eq!(outcome(&unknown), (ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER, 0, 2, 3));
     assert!(unknown.message.unwrap().contains("the log has 3 of 9 records"));
     stage(&fixture, 1, 4..9);
-    let gap = answered(&fixture, Asked { first: 3, ..retry });
+    let gap = answered(&fixture, LoadRequest { first: 3, ..retry });
     assert_eq!(gap.error, ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER);
     stage(&fixture, 1, 3..4);
     assert_eq!(
-        outcome(&answered(&fixture, Asked { first: 3, ..retry })),
+        outcome(&answered(&fixture, LoadRequest { first: 3, ..retry })),
         (ErrorCode::NONE, 0, 8, 9)
     );
     let zombie = answered(
         &fixture,
-        Asked {
+        LoadRequest {
             is_new: false,
             ..whole(20)
         },
@@ -220,8 +220,8 @@ fn refused_load_leaves_the_log_as_it_was_and_the_directory_online() {
     );
     for wrong in [
         whole(0),
-        Asked { first: -1, ..whole(5) },
-        Asked { epoch: -1, ..whole(5) },
+        LoadRequest { first: -1, ..whole(5) },
+        LoadRequest { epoch: -1, ..whole(5) },
     ] {
         assert_eq!(error(wrong), ErrorCode::INVALID_REQUEST);
     }
@@ -263,7 +263,7 @@ fn answer_waits_for_the_in_sync_replicas_and_consumers_are_woken() {
         broker: &fixture.broker,
         caller: CALLER,
         is_due,
-        place: Place::Loop,
+        executor: Executor::Loop,
         now: Instant::now(),
     };
     let mut out = Vec::new();

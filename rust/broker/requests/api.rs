@@ -7,7 +7,7 @@
 //! ```text
 //! Api::serve → Answered | Silent | Disconnect          the request has ended
 //!            → Delayed(operation)                       try_complete until it is Answered, or another thread goes on
-//!            → Elsewhere(errand)                        another thread goes on
+//!            → Elsewhere(handover)                      another thread goes on
 //!            → Control(request)                         the control plane goes on
 //! ```
 //!
@@ -57,14 +57,14 @@ pub struct Request<'a> {
     pub broker: &'a Broker,
     /// The API's version, which the broker has published as served.
     pub version: i16,
-    /// The client that asks.
+    /// The client that authorization.
     pub caller: Caller<'a>,
     /// The body behind the request header. Produce patches it in place.
     pub body: &'a mut [u8],
     /// Buffers that outlive the request.
     pub scratch: &'a mut Scratch,
-    /// Where the request is served.
-    pub place: Place,
+    /// What serves the request.
+    pub executor: Executor,
     /// Whether the request may go to the control plane first; false when it comes back from there.
     pub may_hand_over: bool,
     /// Wall clock, ms.
@@ -73,13 +73,13 @@ pub struct Request<'a> {
     pub now: Instant,
 }
 
-/// Where a request is served.
+/// What serves a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// On a network loop: other clients wait for the loop.
+pub enum Executor {
+    /// A network loop: other clients wait for it.
     Loop,
-    /// On a thread that may take its time.
-    Elsewhere,
+    /// A thread that may take its time.
+    Worker,
 }
 
 /// Buffers that are reused from one request to the next; one for each network loop.
@@ -101,7 +101,7 @@ impl Scratch {
 /// The outcome of a request.
 pub enum Served {
     /// The response body is written, but for this part of it.
-    Answered(Rest),
+    Answered(BodyTail),
     /// Nothing is sent: a Produce with acks=0 that went well.
     Silent,
     /// The connection is closed: a Produce with acks=0 failed, and there is no other way to tell the client (as in
@@ -110,14 +110,14 @@ pub enum Served {
     /// The answer waits.
     Delayed(Box<dyn Delayed>),
     /// Too much for a network loop: another thread goes on.
-    Elsewhere(Errand),
+    Elsewhere(Handover),
     /// The control plane goes on. Without a body here it serves the request; with a body it serves that body first, and
     /// then the request comes back.
     Control(Option<Vec<u8>>),
 }
 
 /// The part of a response body that is not in the buffer.
-pub enum Rest {
+pub enum BodyTail {
     /// The buffer has the whole body.
     Nothing,
     /// Ranges of files, which go between the bytes of the buffer.
@@ -137,7 +137,7 @@ pub struct Splice {
 }
 
 /// How another thread goes on with a request.
-pub enum Errand {
+pub enum Handover {
     /// Serves the request from the start.
     Serve(Thread),
     /// Appends the batches of a Produce that are left.
@@ -228,8 +228,8 @@ pub struct Attempt<'a> {
     pub caller: Caller<'a>,
     /// It must be answered now, whatever is left to wait for.
     pub is_due: bool,
-    /// Where the attempt is made.
-    pub place: Place,
+    /// What makes the attempt.
+    pub executor: Executor,
     /// Monotonic clock.
     pub now: Instant,
 }
@@ -237,10 +237,10 @@ pub struct Attempt<'a> {
 /// The outcome of an attempt.
 pub enum Tried {
     /// The response body is written, but for this part of it.
-    Answered(Rest),
+    Answered(BodyTail),
     /// It goes on waiting.
     Waits,
-    /// The data to read is not in memory, and this place may not wait for the disk.
+    /// The data to read is not in memory, and this executor may not wait for the disk.
     Cold,
     /// The transaction coordinator has answered: another thread appends this produce, which is in this body.
     Append(Box<dyn SlicedProduce>, Vec<u8>),

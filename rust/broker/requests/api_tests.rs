@@ -50,7 +50,7 @@ fn attempt(watched: &mut Vec<usize>) -> impl FnMut(&mut dyn Delayed) -> Tried {
         watched.push(it.watchers.load(Ordering::Relaxed));
         it.attempts -= 1;
         if it.attempts == 0 {
-            Tried::Answered(Rest::Nothing)
+            Tried::Answered(BodyTail::Nothing)
         } else {
             Tried::Waits
         }

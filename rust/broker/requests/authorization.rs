@@ -20,7 +20,7 @@ use arc_swap::Guard;
 
 use crate::Broker;
 use crate::lines::printable;
-use crate::published::acls::{Acls, CLUSTER_NAME, Operation, Operations, ResourceType};
+use crate::published::acls::{AclClient, Acls, CLUSTER_NAME, Operation, Operations, ResourceType};
 use crate::published::image::Image;
 use crate::published::registry::Topics;
 use crate::published::topic_id::TopicId;
@@ -35,7 +35,7 @@ const NAME_CHARS: usize = 250;
 /// Characters of a line.
 const LINE_CHARS: usize = 1000;
 
-/// Who asks, in the words of ACLs.
+/// Who authorization, in the words of ACLs.
 #[derive(Debug, Clone, Copy)]
 pub struct Asker<'a> {
     /// The principal: `User:alice`.
@@ -212,8 +212,11 @@ impl<'a> Authorization<'a> {
         self.broker.events().push(Event::Refused(printable(&line, LINE_CHARS)));
     }
 
-    fn client(&self) -> (&str, &str) {
-        (self.asker.principal, self.asker.host)
+    fn client(&self) -> AclClient<'_> {
+        AclClient {
+            principal: self.asker.principal,
+            host: self.asker.host,
+        }
     }
 }
 

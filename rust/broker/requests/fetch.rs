@@ -3,7 +3,7 @@
 //!
 //! Place: between `net` (frames) and `partition` (read). The response is header bytes plus file slices that `net` sends
 //! without copying; slices below [`INLINE_BYTES`] are read into the response, which is cheaper than a system call each.
-//! A network loop does not wait for data that is not in memory: another thread continues the fetch ([`Errand::Try`]).
+//! A network loop does not wait for data that is not in memory: another thread continues the fetch ([`Handover::Try`]).
 //! One partition's error never fails the others. A partition that the request names twice is read once, by its last row
 //! (as in Kafka). A fetch of many partitions, or of a version with an old format (`old_format`), is not served on a
 //! network loop. It never touches sockets or clocks.
@@ -29,7 +29,7 @@ use crate::published::registry::Topics;
 use crate::published::topic_id::TopicId;
 use crate::replication::replica_selector::nearer_brokers;
 use crate::replication::throttle::UNLIMITED;
-use crate::requests::api::{Api, Errand, Place, Request, Rest, Served, Splice, Thread};
+use crate::requests::api::{Api, BodyTail, Executor, Handover, Request, Served, Splice, Thread};
 use crate::requests::authorization::Authorization;
 use crate::requests::budget::Charge;
 use crate::requests::fetch_session::{FetchRow, RowTopic, RowUpdate, SessionContext, SessionRequest};
@@ -73,6 +73,14 @@ struct Row {
     partition: Option<Arc<Partition>>,
 }
 
+/// What the answer has room for when a row is read.
+#[derive(Clone, Copy)]
+struct RowLimits {
+    bytes: usize,
+    /// Whether the first batch may exceed the bytes.
+    at_least_one_batch: bool,
+}
+
 struct Plan {
     version: i16,
     session: SessionContext,
@@ -110,20 +118,20 @@ impl Api for Fetch {
 
 fn handle(asked: &mut Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
     let (broker, version, caller, body) = (asked.broker, asked.version, asked.caller, &*asked.body);
-    let (place, now) = (asked.place, asked.now);
-    if place == Place::Loop && version < BATCHES_FROM {
-        return Ok(Served::Elsewhere(Errand::Serve(Thread::Inflate)));
+    let (executor, now) = (asked.executor, asked.now);
+    if executor == Executor::Loop && version < BATCHES_FROM {
+        return Ok(Served::Elsewhere(Handover::Serve(Thread::Inflate)));
     }
-    if place == Place::Loop && body.len() > MANY_BYTES {
-        return Ok(Served::Elsewhere(Errand::Serve(Thread::Request)));
+    if executor == Executor::Loop && body.len() > MANY_BYTES {
+        return Ok(Served::Elsewhere(Handover::Serve(Thread::Request)));
     }
     let request = &mut asked.scratch.fetch.request;
     request.decode(version, body)?;
-    if place == Place::Loop && broker.sessions().partitions_of(request.session_id) > MANY_ROWS {
-        return Ok(Served::Elsewhere(Errand::Serve(Thread::Request)));
+    if executor == Executor::Loop && broker.sessions().partitions_of(request.session_id) > MANY_ROWS {
+        return Ok(Served::Elsewhere(Handover::Serve(Thread::Request)));
     }
-    let asks = Authorization::new(broker, &caller, "Fetch");
-    let is_follower = request.replica_id >= 0 && asks.acts_for_cluster();
+    let authorization = Authorization::new(broker, &caller, "Fetch");
+    let is_follower = request.replica_id >= 0 && authorization.acts_for_cluster();
     if is_follower {
         broker.metrics().count_follower_fetch();
     }
@@ -132,7 +140,7 @@ fn handle(asked: &mut Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireErro
         Ok(resolved) => resolved,
         Err(code) => {
             FetchResponseWriter::begin(out, version, 0, code, 0, 0).end(&[]);
-            return Ok(Served::Answered(Rest::Nothing));
+            return Ok(Served::Answered(BodyTail::Nothing));
         }
     };
     let topics = broker.registry().snapshot();
@@ -147,7 +155,7 @@ fn handle(asked: &mut Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireErro
     let plan = Plan {
         version,
         session,
-        rows: authorized::rows(rows, request.replica_id, (&asks, is_follower), broker, &topics),
+        rows: authorized::rows(rows, request.replica_id, &authorization, is_follower, broker, &topics),
         isolation: match (request.replica_id, request.isolation_level) {
             (0.., _) => Isolation::LogEnd,
             (_, 1) => Isolation::ReadCommitted,
@@ -171,7 +179,7 @@ fn handle(asked: &mut Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireErro
         throttled_rate: is_throttled.then_some(options.leader_throttled_rate),
     };
     let wait = Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0));
-    let Some(mut outcomes) = plan.read_all(broker, caller.listener, (place, now)) else {
+    let Some(mut outcomes) = plan.read_all(broker, caller.listener, executor, now) else {
         let charge = broker.parked_rows().try_charge(plan.rows.len());
         let is_due = wait.is_zero() || charge.is_none();
         let parked = ParkedFetch {
@@ -179,7 +187,7 @@ fn handle(asked: &mut Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireErro
             _charge: charge.unwrap_or_else(|| broker.parked_rows().account()),
             deadline: now + wait,
         };
-        return Ok(Served::Elsewhere(Errand::Try(Box::new(parked), is_due)));
+        return Ok(Served::Elsewhere(Handover::Try(Box::new(parked), is_due)));
     };
     if !wait.is_zero() && !plan.rows.is_empty() && !plan.is_ready(broker, &mut outcomes) {
         // When too many rows are parked already, this fetch is answered at once with the data that there is.
@@ -193,7 +201,7 @@ fn handle(asked: &mut Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireErro
     }
     plan.convert(broker, &mut outcomes);
     let splices = plan.answer(broker, caller, &outcomes, now, out);
-    Ok(Served::Answered(Rest::Files(splices)))
+    Ok(Served::Answered(BodyTail::Files(splices)))
 }
 
 fn rack_of(request: &FetchRequest, body: &[u8]) -> Box<str> {
@@ -294,7 +302,7 @@ fn is_enough(plan: &Plan, outcomes: &[Outcome]) -> bool {
 
 impl Plan {
     /// Reads all rows. `None` when a row needs the disk and the place may not wait for it.
-    fn read_all(&self, broker: &Broker, listener: &str, (place, now): (Place, Instant)) -> Option<Vec<Outcome>> {
+    fn read_all(&self, broker: &Broker, listener: &str, executor: Executor, now: Instant) -> Option<Vec<Outcome>> {
         let nearer = if self.rack.is_empty() {
             Vec::new()
         } else {
@@ -304,8 +312,11 @@ impl Plan {
         let mut has_read = false;
         let mut outcomes = Vec::with_capacity(self.rows.len());
         for row in &self.rows {
-            let limits = (left, !has_read);
-            let outcome = self.read_row(broker, row, limits, &nearer, (place, now))?;
+            let limits = RowLimits {
+                bytes: left,
+                at_least_one_batch: !has_read,
+            };
+            let outcome = self.read_row(broker, row, limits, &nearer, executor, now)?;
             if let Some(slice) = &outcome.read.slice {
                 left = left.saturating_sub(slice.len);
                 has_read = true;
@@ -315,22 +326,21 @@ impl Plan {
         Some(outcomes)
     }
 
-    /// `limits`: the bytes that are left, and whether the first batch may exceed them.
     fn read_row(
         &self,
         broker: &Broker,
         row: &Row,
-        limits: (usize, bool),
+        limits: RowLimits,
         nearer: &[i32],
-        (place, now): (Place, Instant),
+        executor: Executor,
+        now: Instant,
     ) -> Option<Outcome> {
         let Some(partition) = &row.partition else {
             let code = row.refused.unwrap_or_else(|| Self::unknown(broker, row));
             return Some(Outcome::failed(code));
         };
-        let (left, at_least_one_batch) = limits;
         let is_held_back = self.is_held_back(broker, partition, now);
-        let left = if is_held_back { 0 } else { left };
+        let left = if is_held_back { 0 } else { limits.bytes };
         let max_bytes = usize::try_from(row.asked.max_bytes).unwrap_or(0).min(left);
         let request = ReadRequest {
             offset: row.asked.fetch_offset,
@@ -338,10 +348,14 @@ impl Plan {
             last_fetched_epoch: row.asked.last_fetched_epoch,
             max_bytes,
             // a set that is cut at the limit needs the bytes of the first batch, too
-            at_least_one_batch: (at_least_one_batch || self.has_hard_limit()) && !is_held_back,
+            at_least_one_batch: (limits.at_least_one_batch || self.has_hard_limit()) && !is_held_back,
             isolation: self.isolation,
             served_by: self.served_by,
-            wait: if place == Place::Loop { Wait::No } else { Wait::Yes },
+            wait: if executor == Executor::Loop {
+                Wait::No
+            } else {
+                Wait::Yes
+            },
             nearer,
         };
         let read = self.check_replica(partition).and_then(|()| partition.read(&request));

@@ -117,8 +117,14 @@ impl Table {
     }
 
     /// Makes room for `bytes` more in `slots` slots, as far as others may be evicted for it.
-    fn make_room(&mut self, bytes: usize, limits: (usize, usize), is_follower: bool, now: Instant) -> bool {
-        let (slots, max_cache_bytes) = limits;
+    fn make_room(
+        &mut self,
+        bytes: usize,
+        slots: usize,
+        max_cache_bytes: usize,
+        is_follower: bool,
+        now: Instant,
+    ) -> bool {
         if bytes > max_cache_bytes {
             return false;
         }
@@ -240,7 +246,7 @@ pub enum SessionContext {
     Full {
         /// Whether topics are named by id.
         uses_topic_ids: bool,
-        /// Whether a follower asks.
+        /// Whether a follower authorization.
         is_follower: bool,
     },
     /// A request within a session.
@@ -258,7 +264,7 @@ pub struct SessionRequest {
     pub epoch: i32,
     /// Whether topics are named by id.
     pub uses_topic_ids: bool,
-    /// Whether a follower asks.
+    /// Whether a follower authorization.
     pub is_follower: bool,
     /// Partitions named in the request.
     pub rows: Vec<FetchRow>,
@@ -349,7 +355,7 @@ impl SessionCache {
             return false;
         };
         table.bytes -= slot.bytes;
-        if !table.make_room(bytes, (self.slots.max(1), self.max_cache_bytes), slot.is_follower, now) {
+        if !table.make_room(bytes, self.slots.max(1), self.max_cache_bytes, slot.is_follower, now) {
             return false;
         }
         (slot.partitions, slot.bytes) = (rows.len(), bytes);
@@ -372,7 +378,7 @@ impl SessionCache {
                 uses_topic_ids,
                 is_follower,
             } => {
-                let id = self.open((*uses_topic_ids, *is_follower), rows, news, now);
+                let id = self.open(*uses_topic_ids, *is_follower, rows, news, now);
                 (id, vec![true; rows.len()])
             }
             SessionContext::Incremental { id } => (*id, self.changes(*id, rows, news)),
@@ -381,14 +387,15 @@ impl SessionCache {
 
     fn open(
         &self,
-        (uses_topic_ids, is_follower): (bool, bool),
+        uses_topic_ids: bool,
+        is_follower: bool,
         rows: &[&FetchRow],
         news: &[RowUpdate],
         now: Instant,
     ) -> i32 {
         let bytes = bytes_of(rows);
-        let limits = (self.slots, self.max_cache_bytes);
-        if !self.table.lock().make_room(bytes, limits, is_follower, now) {
+        let (slots, max_bytes) = (self.slots, self.max_cache_bytes);
+        if !self.table.lock().make_room(bytes, slots, max_bytes, is_follower, now) {
             return 0;
         }
         let sent = |n: &RowUpdate| {
@@ -415,7 +422,7 @@ impl SessionCache {
             last_used: now,
         };
         let mut table = self.table.lock();
-        if !table.make_room(bytes, limits, is_follower, now) {
+        if !table.make_room(bytes, slots, max_bytes, is_follower, now) {
             return 0; // other sessions were opened in between
         }
         let id = self.fresh_id(&table);

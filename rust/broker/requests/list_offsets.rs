@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use crate::Broker;
 use crate::partition::{Isolation, Partition};
 use crate::published::acls::{Operation, ResourceType};
-use crate::requests::api::{Api, Errand, Place, Request, Rest, Served, Thread};
+use crate::requests::api::{Api, BodyTail, Executor, Handover, Request, Served, Thread};
 use crate::requests::authorization::Authorization;
 use base::error::{Error, ErrorCode};
 use base::place::{LeaderEpoch, Offset};
@@ -37,23 +37,23 @@ impl Api for ListOffsets {
 
     fn serve(&self, asked: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
         let (version, body) = (asked.version, &*asked.body);
-        if asked.place == Place::Loop && body.len() > MANY_BYTES {
-            return Ok(Served::Elsewhere(Errand::Serve(Thread::Request)));
+        if asked.executor == Executor::Loop && body.len() > MANY_BYTES {
+            return Ok(Served::Elsewhere(Handover::Serve(Thread::Request)));
         }
         let mut request = ListOffsetsRequest::default();
         request.decode(version, body)?;
         let is_by_segments = version <= SEVERAL_OFFSETS_UNTIL;
         let needs_files = |p: &ListOffsetsPartition| p.timestamp >= 0 || p.timestamp == timestamp::MAX;
-        if asked.place == Place::Loop && (is_by_segments || request.partitions.iter().any(needs_files)) {
-            return Ok(Served::Elsewhere(Errand::Serve(Thread::Disk)));
+        if asked.executor == Executor::Loop && (is_by_segments || request.partitions.iter().any(needs_files)) {
+            return Ok(Served::Elsewhere(Handover::Serve(Thread::Disk)));
         }
-        let asks = Authorization::new(asked.broker, &asked.caller, "ListOffsets");
+        let authorization = Authorization::new(asked.broker, &asked.caller, "ListOffsets");
         if is_by_segments {
-            answer_by_segments(&asks, (asked.broker, asked.now_ms), body, &request, out);
+            answer_by_segments(&authorization, asked.broker, asked.now_ms, body, &request, out);
         } else {
-            answer(&asks, (asked.broker, version), body, &request, out);
+            answer(&authorization, asked.broker, version, body, &request, out);
         }
-        Ok(Served::Answered(Rest::Nothing))
+        Ok(Served::Answered(BodyTail::Nothing))
     }
 
     fn has_large_answers(&self) -> bool {
@@ -62,8 +62,9 @@ impl Api for ListOffsets {
 }
 
 fn answer(
-    asks: &Authorization<'_>,
-    (broker, version): (&Broker, i16),
+    authorization: &Authorization<'_>,
+    broker: &Broker,
+    version: i16,
     body: &[u8],
     request: &ListOffsetsRequest,
     out: &mut Vec<u8>,
@@ -74,14 +75,15 @@ fn answer(
         _ => Isolation::ReadUncommitted,
     };
     let look = |partition: &Partition, row: &ListOffsetsPartition| one(partition, row, version, isolation);
-    let results = each_row(asks, broker, body, request, look, ListOffsetsResult::nothing);
+    let results = each_row(authorization, broker, body, request, look, ListOffsetsResult::nothing);
     encode_list_offsets_response(out, version, body, request, &results, 0);
 }
 
 /// Answers version 0: with the offsets at which segments begin.
 fn answer_by_segments(
-    asks: &Authorization<'_>,
-    (broker, now_ms): (&Broker, i64),
+    authorization: &Authorization<'_>,
+    broker: &Broker,
+    now_ms: i64,
     body: &[u8],
     request: &ListOffsetsRequest,
     out: &mut Vec<u8>,
@@ -93,14 +95,14 @@ fn answer_by_segments(
             offsets,
         })
     };
-    let results = each_row(asks, broker, body, request, look, OldestResult::nothing);
+    let results = each_row(authorization, broker, body, request, look, OldestResult::nothing);
     encode_oldest_response(out, body, request, &results);
 }
 
 /// The result of each row of the request, in order: that of `look` for a partition of this broker that the client may
 /// describe, else that of `nothing`.
 fn each_row<R>(
-    asks: &Authorization<'_>,
+    authorization: &Authorization<'_>,
     broker: &Broker,
     body: &[u8],
     request: &ListOffsetsRequest,
@@ -112,7 +114,7 @@ fn each_row<R>(
     let mut topic = None;
     let repeated = repeated(request, body);
     let names = request.partitions.iter().map(|row| row.topic.name(body));
-    let allowed = asks.each(Operation::Describe, ResourceType::Topic, names);
+    let allowed = authorization.each(Operation::Describe, ResourceType::Topic, names);
     for (at, row) in request.partitions.iter().enumerate() {
         if row.first_of_topic {
             topic = row.topic.name(body).and_then(|name| topics.by_name(name));

@@ -19,7 +19,7 @@ use crate::Broker;
 use crate::published::acls::{CLUSTER_NAME, Operation, ResourceType};
 use crate::published::image::{AnswerForm, Image, NO_CONTROLLER, TopicRow};
 use crate::published::topic_id::TopicId;
-use crate::requests::api::{Api, Errand, Place, Request, Rest, Served, Thread};
+use crate::requests::api::{Api, BodyTail, Executor, Handover, Request, Served, Thread};
 use crate::requests::authorization::Authorization;
 use crate::requests::budget::Size;
 use base::error::ErrorCode;
@@ -38,7 +38,7 @@ const MANY_PARTITIONS: usize = 2000;
 const CREATED_NAMES: usize = 100;
 
 /// One topic of the answer.
-enum Found<'a> {
+enum TopicAnswer<'a> {
     /// A topic, and its id when the client named it by the id.
     Row(&'a TopicRow, Option<TopicId>),
     Missing {
@@ -71,12 +71,12 @@ impl Api for Metadata {
 }
 
 /// A request thread encodes an answer of many rows.
-const LEFT: Served = Served::Elsewhere(Errand::Serve(Thread::Request));
+const LEFT: Served = Served::Elsewhere(Handover::Serve(Thread::Request));
 
 fn handle(asked: &Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
     let (broker, version, body) = (asked.broker, asked.version, &*asked.body);
-    let (place, may_hand_over) = (asked.place, asked.may_hand_over);
-    if place == Place::Loop && body.len() > MANY_BYTES {
+    let (executor, may_hand_over) = (asked.executor, asked.may_hand_over);
+    if executor == Executor::Loop && body.len() > MANY_BYTES {
         return Ok(LEFT);
     }
     let mut request = MetadataRequest::default();
@@ -91,11 +91,11 @@ fn handle(asked: &Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
         version,
         listener: asked.caller.listener,
         request: &request,
-        asks: &Authorization::new(broker, &asked.caller, "Metadata"),
+        authorization: &Authorization::new(broker, &asked.caller, "Metadata"),
     };
     let refusal = request.refusal(version);
     if request.all_topics && refusal.is_none() {
-        return Ok(all_topics(&answering, place, out));
+        return Ok(all_topics(&answering, executor, out));
     }
     let mut found = match refusal {
         Some(error) => {
@@ -106,20 +106,24 @@ fn handle(asked: &Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
         None => find(&image, &request, body),
     };
     let may_create = request.allow_auto_topic_creation && broker.options().auto_create_topics_enable;
-    if answering.asks.decides() && refusal.is_none() {
+    if answering.authorization.decides() && refusal.is_none() {
         answering.authorize(&mut found, may_create);
     }
     if may_hand_over && may_create {
-        let missing: Vec<&str> = found.iter().filter_map(Found::creatable).take(CREATED_NAMES).collect();
+        let missing: Vec<&str> = found
+            .iter()
+            .filter_map(TopicAnswer::creatable)
+            .take(CREATED_NAMES)
+            .collect();
         if !missing.is_empty() {
             return Ok(Served::Control(Some(encode_metadata_creation(version, &missing))));
         }
     }
-    if place == Place::Loop && has_many_partitions(found.iter().filter_map(Found::row)) {
+    if executor == Executor::Loop && has_many_partitions(found.iter().filter_map(TopicAnswer::row)) {
         return Ok(LEFT);
     }
     answering.encode(&found, out);
-    Ok(Served::Answered(Rest::Nothing))
+    Ok(Served::Answered(BodyTail::Nothing))
 }
 
 fn has_many_partitions<'a>(rows: impl Iterator<Item = &'a TopicRow>) -> bool {
@@ -134,27 +138,27 @@ fn has_many_partitions<'a>(rows: impl Iterator<Item = &'a TopicRow>) -> bool {
 }
 
 /// Answers a request for all topics. A large answer is kept with its image, for later requests of the same form.
-fn all_topics(answering: &Answering<'_>, place: Place, out: &mut Vec<u8>) -> Served {
+fn all_topics(answering: &Answering<'_>, executor: Executor, out: &mut Vec<u8>) -> Served {
     let (image, request) = (answering.image, answering.request);
     let is_shown = |name: &str| {
         answering
-            .asks
+            .authorization
             .allows_quietly(Operation::Describe, ResourceType::Topic, name)
     };
     let rows = || {
         let rows = image.topics().filter(|topic| is_shown(&topic.name));
-        rows.map(|topic| Found::Row(topic, None)).collect::<Vec<_>>()
+        rows.map(|topic| TopicAnswer::Row(topic, None)).collect::<Vec<_>>()
     };
     if !has_many_partitions(image.topics().map(|t| &**t)) {
         answering.encode(&rows(), out);
-        return Served::Answered(Rest::Nothing);
+        return Served::Answered(BodyTail::Nothing);
     }
-    if answering.asks.decides() {
-        if place == Place::Loop {
+    if answering.authorization.decides() {
+        if executor == Executor::Loop {
             return LEFT;
         }
         answering.encode(&rows(), out);
-        return Served::Answered(Rest::Nothing);
+        return Served::Answered(BodyTail::Nothing);
     }
     let form = AnswerForm {
         version: answering.version,
@@ -163,9 +167,9 @@ fn all_topics(answering: &Answering<'_>, place: Place, out: &mut Vec<u8>) -> Ser
         include_topic_authorized_operations: request.include_topic_authorized_operations,
     };
     if let Some(body) = image.answer(&form) {
-        return Served::Answered(Rest::Shared(body));
+        return Served::Answered(BodyTail::Shared(body));
     }
-    if place == Place::Loop {
+    if executor == Executor::Loop {
         return LEFT;
     }
     let mut body = Vec::new();
@@ -173,10 +177,10 @@ fn all_topics(answering: &Answering<'_>, place: Place, out: &mut Vec<u8>) -> Ser
     body.shrink_to_fit();
     let body = Arc::new(body);
     image.keep_answer(form, &body);
-    Served::Answered(Rest::Shared(body))
+    Served::Answered(BodyTail::Shared(body))
 }
 
-impl<'a> Found<'a> {
+impl<'a> TopicAnswer<'a> {
     fn row(&self) -> Option<&'a TopicRow> {
         match self {
             Self::Row(row, _) => Some(row),
@@ -214,23 +218,23 @@ impl<'a> Found<'a> {
     }
 }
 
-fn refused<'a>(asked: &protocol::MetadataTopicRequest, body: &'a [u8], error: ErrorCode) -> Found<'a> {
-    Found::Missing {
+fn refused<'a>(asked: &protocol::MetadataTopicRequest, body: &'a [u8], error: ErrorCode) -> TopicAnswer<'a> {
+    TopicAnswer::Missing {
         error,
         name: asked.name.as_ref().and_then(|n| text(body, n)),
         id: asked.id,
     }
 }
 
-fn find<'a>(image: &'a Image, request: &MetadataRequest, body: &'a [u8]) -> Vec<Found<'a>> {
+fn find<'a>(image: &'a Image, request: &MetadataRequest, body: &'a [u8]) -> Vec<TopicAnswer<'a>> {
     let one = |asked: &protocol::MetadataTopicRequest| {
         // A topic with an id is looked up by its id; the name beside it is ignored (Java's describeTopics sends an
         // empty name).
         let name = asked.name.as_ref().filter(|_| asked.id == ZERO_TOPIC_ID);
         let Some(name) = name.and_then(|n| text(body, n)) else {
             return match image.topic_by_id(&asked.id) {
-                Some(row) => Found::Row(row, Some(asked.id)),
-                None => Found::Missing {
+                Some(row) => TopicAnswer::Row(row, Some(asked.id)),
+                None => TopicAnswer::Missing {
                     error: ErrorCode::UNKNOWN_TOPIC_ID,
                     name: None,
                     id: asked.id,
@@ -238,13 +242,13 @@ fn find<'a>(image: &'a Image, request: &MetadataRequest, body: &'a [u8]) -> Vec<
             };
         };
         match image.topic(name) {
-            Some(row) => Found::Row(row, None),
-            None if is_valid_topic_name(name) => Found::Missing {
+            Some(row) => TopicAnswer::Row(row, None),
+            None if is_valid_topic_name(name) => TopicAnswer::Missing {
                 error: ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
                 name: Some(name),
                 id: ZERO_TOPIC_ID,
             },
-            None => Found::Missing {
+            None => TopicAnswer::Missing {
                 error: ErrorCode::INVALID_TOPIC_EXCEPTION,
                 name: Some(name),
                 id: ZERO_TOPIC_ID,
@@ -267,15 +271,15 @@ struct Answering<'a> {
     version: i16,
     listener: &'a str,
     request: &'a MetadataRequest,
-    asks: &'a Authorization<'a>,
+    authorization: &'a Authorization<'a>,
 }
 
 impl Answering<'_> {
     /// Puts the refusal in the place of each topic that the client may not describe, and of each missing topic that it
     /// asks to have created and may not create.
-    fn authorize(&self, found: &mut [Found<'_>], may_create: bool) {
+    fn authorize(&self, found: &mut [TopicAnswer<'_>], may_create: bool) {
         let may_create_all = || {
-            self.asks
+            self.authorization
                 .allows_quietly(Operation::Create, ResourceType::Cluster, CLUSTER_NAME)
         };
         for one in found {
@@ -283,13 +287,17 @@ impl Answering<'_> {
             let Some(asked_name) = one.row().map(|row| &*row.name).or(name) else {
                 continue; // an id that the cluster does not have
             };
-            let is_allowed = self.asks.allows(Operation::Describe, ResourceType::Topic, asked_name)
+            let is_allowed = self
+                .authorization
+                .allows(Operation::Describe, ResourceType::Topic, asked_name)
                 && (!may_create
                     || one.creatable().is_none()
                     || may_create_all()
-                    || self.asks.allows(Operation::Create, ResourceType::Topic, asked_name));
+                    || self
+                        .authorization
+                        .allows(Operation::Create, ResourceType::Topic, asked_name));
             if !is_allowed {
-                *one = Found::Missing {
+                *one = TopicAnswer::Missing {
                     error: ErrorCode::TOPIC_AUTHORIZATION_FAILED,
                     name,
                     id,
@@ -298,7 +306,7 @@ impl Answering<'_> {
         }
     }
 
-    fn encode(&self, found: &[Found<'_>], out: &mut Vec<u8>) {
+    fn encode(&self, found: &[TopicAnswer<'_>], out: &mut Vec<u8>) {
         let (image, listener) = (self.image, self.listener);
         let brokers: Vec<NodeEndpoint<'_>> = image
             .brokers
@@ -315,11 +323,11 @@ impl Answering<'_> {
         let mut writer = MetadataResponseWriter::begin(out, self.version, &top, found.len());
         for found in found {
             match found {
-                Found::Row(row, _) => {
+                TopicAnswer::Row(row, _) => {
                     let operations = self.topic_operations(&row.name);
                     encode_row(&mut writer, image, listener, row, operations);
                 }
-                Found::Missing { error, name, id } => {
+                TopicAnswer::Missing { error, name, id } => {
                     let topic = MetadataTopic {
                         error: *error,
                         name: *name,
@@ -339,17 +347,17 @@ impl Answering<'_> {
         if !self.request.include_topic_authorized_operations {
             return AUTHORIZED_OPERATIONS_OMITTED;
         }
-        self.asks.operations(ResourceType::Topic, name)
+        self.authorization.operations(ResourceType::Topic, name)
     }
 
     fn cluster_operations(&self) -> i32 {
         if !self.request.include_cluster_authorized_operations {
             return AUTHORIZED_OPERATIONS_OMITTED;
         }
-        if !self.asks.allows_cluster(Operation::Describe) {
+        if !self.authorization.allows_cluster(Operation::Describe) {
             return 0;
         }
-        self.asks.operations(ResourceType::Cluster, CLUSTER_NAME)
+        self.authorization.operations(ResourceType::Cluster, CLUSTER_NAME)
     }
 }
 

@@ -80,28 +80,29 @@ fn serve(
     version: i16,
     listener: &str,
     body: &[u8],
-    (place, may_hand_over): (Place, bool),
+    executor: Executor,
+    may_hand_over: bool,
     out: &mut Vec<u8>,
 ) -> Outcome {
     let (mut body, scratch) = (body.to_vec(), &mut Scratch::default());
     let asked = Request {
         caller: Caller { listener, ..CALLER },
-        place,
+        executor,
         may_hand_over,
         ..request(&fixture.broker, version, &mut body, scratch)
     };
     match Metadata.serve(asked, out).unwrap() {
-        Served::Answered(Rest::Nothing) => Outcome::Answered,
-        Served::Answered(Rest::Shared(body)) => Outcome::Shared(body),
+        Served::Answered(BodyTail::Nothing) => Outcome::Answered,
+        Served::Answered(BodyTail::Shared(body)) => Outcome::Shared(body),
         Served::Control(Some(first)) => Outcome::HandedOver(first),
-        Served::Elsewhere(Errand::Serve(Thread::Request)) => Outcome::Left,
+        Served::Elsewhere(Handover::Serve(Thread::Request)) => Outcome::Left,
         _ => panic!("no outcome of a Metadata request"),
     }
 }
 
 fn ask(fixture: &Fixture, listener: &str, body: &[u8]) -> Answer {
     let mut out = Vec::new();
-    let outcome = serve(fixture, 4, listener, body, (Place::Loop, false), &mut out);
+    let outcome = serve(fixture, 4, listener, body, Executor::Loop, false, &mut out);
     assert_eq!(outcome, Outcome::Answered);
     parsed(&out)
 }
@@ -139,7 +140,7 @@ fn an_unknown_topic_is_handed_over_only_if_everyone_wants_it_created() {
     let outcome = |wanted, may_create, name: &str| {
         let mut out = Vec::new();
         let body = body(Some(&["t", name]), wanted);
-        let outcome = serve(&fixture, 4, "PLAINTEXT", &body, (Place::Loop, may_create), &mut out);
+        let outcome = serve(&fixture, 4, "PLAINTEXT", &body, Executor::Loop, may_create, &mut out);
         let error = (outcome == Outcome::Answered).then(|| parsed(&out).1[1].0);
         (outcome, error)
     };
@@ -165,8 +166,15 @@ fn metadata_is_handed_over_while_there_is_no_controller() {
         .publish_cluster(vec![broker_row(1)], NO_CONTROLLER);
     let outcome = |may_hand_over| {
         let body = body(Some(&["t"]), false);
-        let place = (Place::Loop, may_hand_over);
-        serve(&fixture, 4, "PLAINTEXT", &body, place, &mut Vec::new())
+        serve(
+            &fixture,
+            4,
+            "PLAINTEXT",
+            &body,
+            Executor::Loop,
+            may_hand_over,
+            &mut Vec::new(),
+        )
     };
     assert!(matches!(outcome(true), Outcome::HandedOver(_)));
     assert_eq!(outcome(false), Outcome::Answered, "it has waited");
@@ -215,7 +223,7 @@ fn topic_with_an_id_and_an_empty_name_is_found_by_the_id() {
     w.boolean(false);
     w.no_tags();
     let mut out = Vec::new();
-    let outcome = serve(&fixture, 12, "PLAINTEXT", &asked, (Place::Loop, true), &mut out);
+    let outcome = serve(&fixture, 12, "PLAINTEXT", &asked, Executor::Loop, true, &mut out);
     assert_eq!(outcome, Outcome::Answered);
     let has = |bytes: &[u8]| out.windows(bytes.len()).any(|window| window == bytes);
     assert!(
@@ -230,7 +238,7 @@ fn request_has_a_hundred_topics_created_and_no_more() {
     let names: Vec<String> = (0..150).map(|i| format!("new-{i}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let asked = body(Some(&names), true);
-    let outcome = serve(&fixture, 4, "PLAINTEXT", &asked, (Place::Loop, true), &mut Vec::new());
+    let outcome = serve(&fixture, 4, "PLAINTEXT", &asked, Executor::Loop, true, &mut Vec::new());
     assert_eq!(outcome, Outcome::HandedOver(body(Some(&names[..CREATED_NAMES]), true)));
 }
 
@@ -238,29 +246,29 @@ fn request_has_a_hundred_topics_created_and_no_more() {
 fn answer_of_many_partitions_is_made_elsewhere_once_and_shared_until_the_image_changes() {
     let fixture = fixture();
     fixture.broker.image().publish_topics(vec![row("many", [7; 16], 3000)]);
-    let all = |place| {
+    let all = |executor| {
         let mut out = Vec::new();
         let body = body(None, false);
-        serve(&fixture, 4, "PLAINTEXT", &body, (place, false), &mut out)
+        serve(&fixture, 4, "PLAINTEXT", &body, executor, false, &mut out)
     };
-    assert_eq!(all(Place::Loop), Outcome::Left);
-    let Outcome::Shared(made) = all(Place::Elsewhere) else {
+    assert_eq!(all(Executor::Loop), Outcome::Left);
+    let Outcome::Shared(made) = all(Executor::Worker) else {
         panic!("it is shared")
     };
     assert_eq!(parsed(&made).1.len(), 3);
-    let Outcome::Shared(again) = all(Place::Loop) else {
+    let Outcome::Shared(again) = all(Executor::Loop) else {
         panic!("it is there")
     };
     assert!(Arc::ptr_eq(&made, &again));
     fixture.broker.image().publish_topics(vec![row("another", [8; 16], 1)]);
-    assert_eq!(all(Place::Loop), Outcome::Left);
+    assert_eq!(all(Executor::Loop), Outcome::Left);
     let image = fixture.broker.image().load();
-    assert!(matches!(all(Place::Elsewhere), Outcome::Shared(_)));
+    assert!(matches!(all(Executor::Worker), Outcome::Shared(_)));
     image.drop_unused_answers();
-    assert!(matches!(all(Place::Loop), Outcome::Shared(_)), "asked for since");
+    assert!(matches!(all(Executor::Loop), Outcome::Shared(_)), "asked for since");
     image.drop_unused_answers();
     image.drop_unused_answers();
-    assert_eq!(all(Place::Loop), Outcome::Left);
+    assert_eq!(all(Executor::Loop), Outcome::Left);
 }
 
 /// A broker on which everybody may describe the topic `t`, and create `new`.
@@ -308,7 +316,7 @@ fn missing_topic_is_created_only_for_a_client_that_may_create_it() {
     let fixture = authorizing();
     let mut out = Vec::new();
     let asked = body(Some(&["new", "known", "hidden"]), true);
-    let outcome = serve(&fixture, 4, "PLAINTEXT", &asked, (Place::Loop, true), &mut out);
+    let outcome = serve(&fixture, 4, "PLAINTEXT", &asked, Executor::Loop, true, &mut out);
     let Outcome::HandedOver(first) = outcome else {
         panic!("it should go to the control plane")
     };

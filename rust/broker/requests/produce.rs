@@ -22,9 +22,9 @@ use std::time::Duration;
 use self::answer::{Ending, encode, frame_bytes, unanswered};
 use self::appending::{Appending, MANY_BYTES, MANY_ROWS};
 use self::authorized::Unauthorized;
-use self::parked::Appended;
+use self::parked::ProduceProgress;
 use self::verification::{Stage, Verdicts, Verification};
-use crate::requests::api::{Api, Request, Rest, Served};
+use crate::requests::api::{Api, BodyTail, Request, Served};
 use crate::requests::authorization::Authorization;
 use protocol::produce::BATCHES_FROM;
 use protocol::{ApiTable, WireError};
@@ -51,11 +51,11 @@ impl Api for Produce {
 fn handle(asked: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
     let (broker, version, body) = (asked.broker, asked.version, asked.body);
     let may_write_internal = asked.caller.may_write_internal;
-    let asks = Authorization::new(broker, &asked.caller, "Produce");
+    let authorization = Authorization::new(broker, &asked.caller, "Produce");
     let scratch = &mut asked.scratch.produce;
     scratch.request.decode(version, body)?;
     scratch.results.clear();
-    let unauthorized = Unauthorized::of(&asks, broker, &scratch.request, body);
+    let unauthorized = Unauthorized::of(&authorization, broker, &scratch.request, body);
     let timeout = match scratch.request.acks {
         0 => SILENT_TIMEOUT,
         _ => Duration::from_millis(u64::try_from(scratch.request.timeout_ms).unwrap_or(0)),
@@ -102,12 +102,12 @@ fn handle(asked: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
     };
     if is_appended && waits.is_empty() && scratch.request.acks != 0 {
         encode(broker, version, ending, body, &scratch.request, &scratch.results, out);
-        return Ok(Served::Answered(Rest::Nothing));
+        return Ok(Served::Answered(BodyTail::Nothing));
     }
     if is_appended && scratch.request.acks == 0 {
         return Ok(unanswered(ending, &scratch.results));
     }
-    let appended = Appended {
+    let progress = ProduceProgress {
         version,
         frame_bytes,
         request: std::mem::take(&mut scratch.request),
@@ -116,9 +116,9 @@ fn handle(asked: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
         deadline: asked.now + timeout,
     };
     if is_appended {
-        return Ok(Served::Delayed(Box::new(appended.park(body))));
+        return Ok(Served::Delayed(Box::new(progress.park(body))));
     }
-    let left = LeftProduce::new(appended, listed, may_write_internal, unauthorized, body.len());
+    let left = LeftProduce::new(progress, listed, may_write_internal, unauthorized, body.len());
     Ok(left.leave(stage, broker, body))
 }
 

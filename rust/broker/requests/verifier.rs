@@ -21,7 +21,7 @@ use storage::producer_state::VerificationGuard;
 
 /// What a broker asks about one transaction before it writes the transaction's first batch to a partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct VerificationRequest {
     /// The transaction's transactional id.
     pub transactional_id: Arc<str>,
     /// The producer id of the batches.
@@ -35,7 +35,7 @@ pub struct Asked {
     pub is_added: bool,
 }
 
-/// The answer: an error code for each partition, in the order of [`Asked::partitions`]; NONE where the batch may be
+/// The answer: an error code for each partition, in the order of [`VerificationRequest::partitions`]; NONE where the batch may be
 /// written.
 pub enum Verified {
     /// The coordinator has answered.
@@ -64,7 +64,7 @@ pub trait Verifying: Send {
 /// The way to the transaction coordinators. It must not wait for another broker.
 pub trait Verifier: Send + Sync {
     /// Asks the coordinator of a transaction; it may be on this broker or on another broker.
-    fn ask(&self, broker: &Broker, asked: Asked, now: Instant, now_ms: i64) -> Verified;
+    fn ask(&self, broker: &Broker, asked: VerificationRequest, now: Instant, now_ms: i64) -> Verified;
 }
 
 impl Broker {
@@ -87,7 +87,7 @@ impl Broker {
 
     /// Asks the coordinator of a transaction whether batches may be written. The answer is `COORDINATOR_NOT_AVAILABLE`
     /// for every partition while no verifier is set.
-    pub fn verify(&self, asked: Asked, now: Instant, now_ms: i64) -> Verified {
+    pub fn verify(&self, asked: VerificationRequest, now: Instant, now_ms: i64) -> Verified {
         match self.verifier().get() {
             Some(verifier) => verifier.ask(self, asked, now, now_ms),
             None => Verified::Now(vec![ErrorCode::COORDINATOR_NOT_AVAILABLE; asked.partitions.len()]),

@@ -9,7 +9,7 @@ use super::table::Producer;
 use super::transit;
 use crate::{OFFSETS_TOPIC, partition_for};
 use base::error::ErrorCode;
-use broker::{Api, Operation, Request, ResourceType, Rest, Served, Size};
+use broker::{Api, BodyTail, Operation, Request, ResourceType, Served, Size};
 use protocol::messages::Message;
 use protocol::messages::add_offsets_to_txn::{AddOffsetsToTxnRequest, AddOffsetsToTxnResponse};
 use protocol::{ApiTable, WireError};
@@ -32,9 +32,9 @@ impl Api for AddOffsetsToTxn {
         let index = image
             .topic(OFFSETS_TOPIC)
             .map(|topic| partition_for(request.group_id, topic));
-        let asks = asked.authorization("AddOffsetsToTxn");
+        let authorization = asked.authorization("AddOffsetsToTxn");
         let judged = match (request.transactional_id.is_empty(), index) {
-            _ if !asks.allows(
+            _ if !authorization.allows(
                 Operation::Write,
                 ResourceType::TransactionalId,
                 request.transactional_id,
@@ -42,7 +42,7 @@ impl Api for AddOffsetsToTxn {
             {
                 Err(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
             }
-            _ if !asks.allows(Operation::Read, ResourceType::Group, request.group_id) => {
+            _ if !authorization.allows(Operation::Read, ResourceType::Group, request.group_id) => {
                 Err(ErrorCode::GROUP_AUTHORIZATION_FAILED)
             }
             (true, _) => Err(ErrorCode::INVALID_REQUEST),
@@ -54,7 +54,7 @@ impl Api for AddOffsetsToTxn {
             Ok(index) => index,
             Err(code) => {
                 put_answer(out, version, code);
-                return Ok(Served::Answered(Rest::Nothing));
+                return Ok(Served::Answered(BodyTail::Nothing));
             }
         };
         let question = Add {

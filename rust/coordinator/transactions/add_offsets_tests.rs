@@ -5,7 +5,7 @@ use super::super::table::Producer;
 use super::super::testing::{World, add_offsets_body, claimed};
 use crate::OFFSETS_TOPIC;
 use base::error::ErrorCode;
-use broker::{Place, Served};
+use broker::{Executor, Served};
 use protocol::ApiTable;
 
 #[test]
@@ -46,7 +46,7 @@ fn request_before_the_topic_of_groups_exists_goes_where_it_is_created() {
     world.broker.image().withdraw_topics(&[OFFSETS_TOPIC.to_owned()]);
     let body = add_offsets_body("a", producer, "g");
     let api = (ApiTable::ADD_OFFSETS_TO_TXN, 4);
-    let (served, _) = world.try_serve(api, &body, false, Place::Loop);
+    let (served, _) = world.try_serve(api.0, api.1, &body, false, Executor::Loop);
     assert!(matches!(served, Ok(Served::Control(Some(handed))) if handed == body));
 }
 

@@ -15,8 +15,8 @@ use super::transit::{self, PATIENCE, Question, Transit};
 use crate::transactions;
 use base::error::ErrorCode;
 use broker::{
-    Api, Attempt, Authorization, Broker, Delayed, Errand, Operation, Place, Request, ResourceType, Rest, Served,
-    Thread, Tried, WaitKind, Waiter,
+    Api, Attempt, Authorization, BodyTail, Broker, Delayed, Executor, Handover, Operation, Request, ResourceType,
+    Served, Thread, Tried, WaitKind, Waiter,
 };
 use protocol::add_partitions_to_txn::BATCHED_FROM;
 use protocol::{
@@ -60,8 +60,8 @@ impl Api for AddPartitionsToTxn {
     }
 
     fn serve(&self, asked: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
-        if asked.place == Place::Loop && asked.body.len() > MANY_BYTES {
-            return Ok(Served::Elsewhere(Errand::Serve(Thread::Request)));
+        if asked.executor == Executor::Loop && asked.body.len() > MANY_BYTES {
+            return Ok(Served::Elsewhere(Handover::Serve(Thread::Request)));
         }
         let version = asked.version;
         let request = AddPartitionsToTxnRequest::decode(version, asked.body)?;
@@ -71,7 +71,7 @@ impl Api for AddPartitionsToTxn {
         if !asked.authorization(NAME).acts_for_cluster() {
             let refused = ErrorCode::CLUSTER_AUTHORIZATION_FAILED;
             encode_add_partitions_to_txn_response(out, version, refused, &[]);
-            return Ok(Served::Answered(Rest::Nothing));
+            return Ok(Served::Answered(BodyTail::Nothing));
         }
         Ok(add_for_broker(&asked, &request, out))
     }
@@ -87,7 +87,9 @@ struct Rows {
 impl Rows {
     /// `client`: a client may not add an internal topic, as in Kafka, and needs Write on the others.
     fn new(broker: &Broker, topics: &[NamedPartitions<'_>], client: Option<&Authorization<'_>>) -> Self {
-        let may_write = |name: &str| client.is_none_or(|asks| asks.allows(Operation::Write, ResourceType::Topic, name));
+        let may_write = |name: &str| {
+            client.is_none_or(|authorization| authorization.allows(Operation::Write, ResourceType::Topic, name))
+        };
         let image = broker.image().load();
         let mut rows = Self {
             topics: Vec::with_capacity(topics.len()),
@@ -144,9 +146,9 @@ fn add_for_client(asked: &Request<'_>, request: &AddPartitionsToTxnRequest<'_>, 
     let Some(one) = request.transactions.first() else {
         return Served::Disconnect;
     };
-    let asks = asked.authorization(NAME);
-    let rows = Rows::new(asked.broker, &one.topics, Some(&asks));
-    let may_use_id = asks.allows(Operation::Write, ResourceType::TransactionalId, one.transactional_id);
+    let authorization = asked.authorization(NAME);
+    let rows = Rows::new(asked.broker, &one.topics, Some(&authorization));
+    let may_use_id = authorization.allows(Operation::Write, ResourceType::TransactionalId, one.transactional_id);
     let refusal = if !may_use_id {
         Some(vec![
             ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED;
@@ -159,7 +161,7 @@ fn add_for_client(asked: &Request<'_>, request: &AddPartitionsToTxnRequest<'_>, 
     };
     if let Some(errors) = refusal {
         rows.encode(out, version, one.transactional_id, &errors);
-        return Served::Answered(Rest::Nothing);
+        return Served::Answered(BodyTail::Nothing);
     }
     let question = Add {
         transactional_id: one.transactional_id.into(),
@@ -243,7 +245,7 @@ fn add_for_broker(asked: &Request<'_>, request: &AddPartitionsToTxnRequest<'_>, 
     };
     if delayed.is_done() {
         delayed.encode(out);
-        return Served::Answered(Rest::Nothing);
+        return Served::Answered(BodyTail::Nothing);
     }
     Served::Delayed(Box::new(delayed))
 }
@@ -327,7 +329,7 @@ impl Delayed for DelayedParts {
             return Tried::Waits;
         }
         self.encode(out);
-        Tried::Answered(Rest::Nothing)
+        Tried::Answered(BodyTail::Nothing)
     }
 
     fn deadline(&self) -> Instant {

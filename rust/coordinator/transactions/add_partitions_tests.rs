@@ -72,7 +72,7 @@ fn client_s_partitions_are_added_in_every_version() {
         w.no_tags();
         w.no_tags();
         let api = (ApiTable::ADD_PARTITIONS_TO_TXN, version);
-        let answer = world.serve(api, &body, false).now();
+        let answer = world.serve(api.0, api.1, &body, false).now();
         let mut r = Reader::new(&answer, is_flexible);
         assert_eq!(r.i32(), Ok(0));
         assert_eq!((r.count(1), r.str(), r.count(1)), (Ok(1), Ok("t"), Ok(2)));
@@ -129,7 +129,7 @@ fn fenced_client_gets_the_code_that_its_version_knows() {
         w.string("t");
         w.i32_array(&[0]);
         let answer = world
-            .serve((ApiTable::ADD_PARTITIONS_TO_TXN, version), &body, false)
+            .serve(ApiTable::ADD_PARTITIONS_TO_TXN, version, &body, false)
             .now();
         assert_eq!(
             answer[answer.len() - 2..],
@@ -299,13 +299,16 @@ fn large_request_is_left_to_another_thread_and_a_lying_one_closes_the_connection
     let rows = vec![("t", 0); 4000];
     let api = (ApiTable::ADD_PARTITIONS_TO_TXN, 3);
     let body = add_body("a", producer, &rows);
-    let (served, _) = world.try_serve(api, &body, false, Place::Loop);
-    assert!(matches!(served, Ok(Served::Elsewhere(Errand::Serve(Thread::Request)))));
-    let (served, _) = world.try_serve(api, &body, false, Place::Elsewhere);
+    let (served, _) = world.try_serve(api.0, api.1, &body, false, Executor::Loop);
+    assert!(matches!(
+        served,
+        Ok(Served::Elsewhere(Handover::Serve(Thread::Request)))
+    ));
+    let (served, _) = world.try_serve(api.0, api.1, &body, false, Executor::Worker);
     assert!(matches!(served, Ok(Served::Answered(_))));
     let body = add_body("a", producer, &[("t", 0)]);
     for cut in 0..body.len() {
-        let (served, out) = world.try_serve(api, &body[..cut], false, Place::Loop);
+        let (served, out) = world.try_serve(api.0, api.1, &body[..cut], false, Executor::Loop);
         assert!(served.is_err() && out.is_empty(), "{cut}");
     }
 }

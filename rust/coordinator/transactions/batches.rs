@@ -12,7 +12,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use base::error::ErrorCode;
-use broker::{Ask, Asked, Attempt, Broker, Channel, Peers, Verifying, Waiter};
+use broker::{Ask, Attempt, Broker, Channel, Peers, VerificationRequest, Verifying, Waiter};
 use protocol::add_partitions_to_txn::MAX_VERSION;
 use protocol::{
     ApiTable, AskedTransaction, decode_add_partitions_to_txn_response, encode_add_partitions_to_txn_request,
@@ -72,7 +72,7 @@ impl Verifying for Awaiting {
     }
 }
 
-type Question = (Asked, Arc<Slot>);
+type Question = (VerificationRequest, Arc<Slot>);
 
 #[derive(Default)]
 struct Queue {
@@ -86,7 +86,7 @@ pub struct Batches(Arc<Mutex<HashMap<i32, Queue>>>);
 
 impl Batches {
     /// Asks the coordinator on the broker `node_id`.
-    pub fn ask(&self, broker: &Broker, node_id: i32, asked: Asked) -> Box<dyn Verifying> {
+    pub fn ask(&self, broker: &Broker, node_id: i32, asked: VerificationRequest) -> Box<dyn Verifying> {
         let slot = Arc::new(Slot::default());
         let count = asked.partitions.len();
         let Some(peers) = broker.peers().get() else {
@@ -172,7 +172,7 @@ fn send(
     }
 }
 
-fn transaction(asked: &Asked) -> AskedTransaction<'_> {
+fn transaction(asked: &VerificationRequest) -> AskedTransaction<'_> {
     let mut topics: Vec<(&str, Vec<i32>)> = Vec::new();
     for (topic, index) in &asked.partitions {
         match topics.iter_mut().find(|(known, _)| **known == **topic) {

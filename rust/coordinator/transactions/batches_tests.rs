@@ -11,8 +11,8 @@ const OTHER: i32 = 2;
 const NONE: ErrorCode = ErrorCode::NONE;
 const LOST: ErrorCode = ErrorCode::NETWORK_EXCEPTION;
 
-fn question(transactional_id: &str, partitions: &[i32], is_added: bool) -> Asked {
-    Asked {
+fn question(transactional_id: &str, partitions: &[i32], is_added: bool) -> VerificationRequest {
+    VerificationRequest {
         transactional_id: transactional_id.into(),
         producer_id: 7,
         producer_epoch: 3,

@@ -6,7 +6,7 @@ use super::table::{Producer, Step, end};
 use super::transaction::{TRANSACTION_VERSION_2, Transaction};
 use super::transit::{self, Question, for_version};
 use base::error::ErrorCode;
-use broker::{Api, Broker, Operation, Request, ResourceType, Rest, Served};
+use broker::{Api, BodyTail, Broker, Operation, Request, ResourceType, Served};
 use protocol::messages::Message;
 use protocol::messages::end_txn::{EndTxnRequest, EndTxnResponse};
 use protocol::{ApiTable, WireError};
@@ -35,18 +35,18 @@ impl Api for EndTxn {
     fn serve(&self, asked: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
         let version = asked.version;
         let request = EndTxnRequest::decode(version, asked.body)?;
-        let asks = asked.authorization("EndTxn");
-        if !asks.allows(
+        let authorization = asked.authorization("EndTxn");
+        if !authorization.allows(
             Operation::Write,
             ResourceType::TransactionalId,
             request.transactional_id,
         ) {
             put_answer(out, version, Err(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED));
-            return Ok(Served::Answered(Rest::Nothing));
+            return Ok(Served::Answered(BodyTail::Nothing));
         }
         if request.transactional_id.is_empty() {
             put_answer(out, version, Err(ErrorCode::INVALID_REQUEST));
-            return Ok(Served::Answered(Rest::Nothing));
+            return Ok(Served::Answered(BodyTail::Nothing));
         }
         let question = End {
             transactional_id: request.transactional_id.to_owned(),

@@ -122,7 +122,7 @@ fn answers_before_version_5_have_no_producer_and_keep_the_epoch() {
         w.i16(producer.epoch);
         w.boolean(true);
         w.no_tags();
-        let answer = world.serve((ApiTable::END_TXN, version), &body, false).now();
+        let answer = world.serve(ApiTable::END_TXN, version, &body, false).now();
         let mut r = Reader::new(&answer, is_flexible);
         assert_eq!((r.i32(), r.i16()), (Ok(0), Ok(0)));
         assert_eq!(r.remaining(), usize::from(is_flexible), "the tags");
@@ -147,7 +147,7 @@ fn producer_whose_epochs_are_used_up_goes_on_with_another_id() {
 #[test]
 fn producer_whose_epochs_are_used_up_waits_for_an_id_with_the_decision_not_written() {
     let (world, producer) = open_with_epoch(i16::MAX - 1);
-    while world.broker.producer_ids().take(&world.broker.events()).is_some() {}
+    while world.broker.producer_ids().take(world.broker.events()).is_some() {}
     assert_eq!(
         world.end_v2("a", producer, true),
         Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS)
@@ -184,7 +184,7 @@ fn request_that_is_cut_short_closes_the_connection() {
     let world = World::new();
     for cut in 0..12 {
         let body = vec![0; cut];
-        let served = world.try_serve((ApiTable::END_TXN, 3), &body, false, broker::Place::Loop);
+        let served = world.try_serve(ApiTable::END_TXN, 3, &body, false, broker::Executor::Loop);
         assert!(served.0.is_err() && served.1.is_empty(), "{cut}");
     }
 }
@@ -201,7 +201,7 @@ fn fenced_client_gets_the_code_that_its_version_knows() {
         w.i64(producer.id);
         w.i16(producer.epoch + 1);
         w.boolean(true);
-        let answer = world.serve((ApiTable::END_TXN, version), &body, false).now();
+        let answer = world.serve(ApiTable::END_TXN, version, &body, false).now();
         assert_eq!(answer[4..], expected.0.to_be_bytes(), "version {version}");
     }
 }

@@ -207,7 +207,7 @@ impl Ends {
         for one in taken.decided {
             table.begin(one, &self.post, now);
         }
-        table.take(broker, &self.post, (taken.woken, taken.answers), now);
+        table.take(broker, &self.post, taken.woken, taken.answers, now);
         table.work(broker, &self.post, now);
         let next = table.next_look().map_or(schedule.next(), |at| at.min(schedule.next()));
         next.max(now)
@@ -250,7 +250,7 @@ fn end_here(broker: &Broker, mut decided: Decided) -> Option<Decided> {
     }
     let (marker, now_ms) = (decided.marker(), broker.context().clock.now_ms());
     decided.value.partitions.retain(|(topic, index)| {
-        match append_marker(broker, (topic, *index), &marker, MarkerBy::Coordinator, now_ms) {
+        match append_marker(broker, topic, *index, &marker, MarkerBy::Coordinator, now_ms) {
             Ok((_, awaited)) if awaited.is_nothing() => return false,
             Ok((partition, awaited)) => {
                 let key = (Arc::clone(topic), *index);

@@ -7,7 +7,7 @@ use super::transit::{self, Question, for_version};
 use crate::init_producer_id::put_answer;
 use crate::transactions;
 use base::error::ErrorCode;
-use broker::{Broker, Request, Rest, Served};
+use broker::{BodyTail, Broker, Request, Served};
 use protocol::messages::init_producer_id::InitProducerIdRequest;
 
 /// From this version on clients know `PRODUCER_FENCED`.
@@ -24,7 +24,7 @@ pub fn serve(asked: &Request<'_>, request: &InitProducerIdRequest<'_>, out: &mut
     let version = asked.version;
     let refused = |code, out: &mut Vec<u8>| {
         put_answer(out, version, Err(code));
-        Served::Answered(Rest::Nothing)
+        Served::Answered(BodyTail::Nothing)
     };
     let transactional_id = request.transactional_id.unwrap_or_default();
     if transactional_id.is_empty() {
@@ -78,7 +78,7 @@ impl Question for Init {
 /// # Errors
 /// `COORDINATOR_LOAD_IN_PROGRESS`, which clients retry, while none is left; the next block is being claimed.
 pub fn new_producer_id(broker: &Broker) -> Result<i64, ErrorCode> {
-    let taken = broker.producer_ids().take(&broker.events());
+    let taken = broker.producer_ids().take(broker.events());
     taken.ok_or(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS)
 }
 

@@ -7,14 +7,14 @@ use super::super::transaction::NO_PRODUCER_ID;
 use crate::api;
 use base::error::ErrorCode;
 use broker::testing::request;
-use broker::{Place, Rest, Scratch, Served};
+use broker::{BodyTail, Executor, Scratch, Served};
 use protocol::ApiTable;
 
 const API: (i16, i16) = (ApiTable::INIT_PRODUCER_ID, 4);
 
 fn init(world: &World, transactional_id: &str, timeout_ms: i32) -> Claimed {
     let body = init_body(Some(transactional_id), timeout_ms, None);
-    claimed(&world.serve(API, &body, false).now())
+    claimed(&world.serve(API.0, API.1, &body, false).now())
 }
 
 fn init_again(world: &World, producer: Producer) -> Claimed {
@@ -22,7 +22,7 @@ fn init_again(world: &World, producer: Producer) -> Claimed {
 }
 
 fn use_up_ids(world: &World) {
-    while world.broker.producer_ids().take(&world.broker.events()).is_some() {}
+    while world.broker.producer_ids().take(world.broker.events()).is_some() {}
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn request_goes_to_the_control_plane_with_its_body_when_no_id_is_left() {
     let world = World::new();
     use_up_ids(&world);
     let mut body = init_body(Some("a"), 60_000, None);
-    let (served, out) = world.try_serve(API, &body, false, Place::Loop);
+    let (served, out) = world.try_serve(API.0, API.1, &body, false, Executor::Loop);
     assert!(matches!(served, Ok(Served::Control(Some(handed_over))) if handed_over == body));
     assert!(out.is_empty());
     // it comes back, and there is none still
@@ -119,7 +119,7 @@ fn request_goes_to_the_control_plane_with_its_body_when_no_id_is_left() {
     let scratch = &mut Scratch::default();
     let asked = request(&world.broker, API.1, &mut body, scratch);
     let served = api(API.0).unwrap().serve(asked, &mut out);
-    assert!(matches!(served, Ok(Served::Answered(Rest::Nothing))));
+    assert!(matches!(served, Ok(Served::Answered(BodyTail::Nothing))));
     assert_eq!(claimed(&out), Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS));
     assert!(world.history("a").is_empty());
     world.broker.producer_ids().add(5000, 5009);
@@ -130,7 +130,7 @@ fn request_goes_to_the_control_plane_with_its_body_when_no_id_is_left() {
 fn producer_id_without_epoch_goes_to_the_control_plane() {
     let world = World::new();
     let body = init_body(Some("a"), 60_000, Some(Producer { id: 5, epoch: -1 }));
-    let (served, _) = world.try_serve(API, &body, false, Place::Loop);
+    let (served, _) = world.try_serve(API.0, API.1, &body, false, Executor::Loop);
     assert!(matches!(served, Ok(Served::Control(None))));
 }
 
@@ -142,7 +142,7 @@ fn fenced_client_gets_the_code_that_its_version_knows() {
     world.init("a");
     let body = init_body(Some("a"), 60_000, Some(fenced));
     for (version, expected) in [(3, ErrorCode::INVALID_PRODUCER_EPOCH), (4, ErrorCode::PRODUCER_FENCED)] {
-        let answer = world.serve((API.0, version), &body, false).now();
+        let answer = world.serve(API.0, version, &body, false).now();
         assert_eq!(claimed(&answer), Err(expected), "version {version}");
     }
 }

@@ -26,7 +26,8 @@ pub enum MarkerBy {
 /// The error code of the partition for `WriteTxnMarkers`.
 pub fn append_marker(
     broker: &Broker,
-    (topic, index): (&str, i32),
+    topic: &str,
+    index: i32,
     marker: &Marker,
     by: MarkerBy,
     now_ms: i64,

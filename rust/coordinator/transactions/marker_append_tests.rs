@@ -1,7 +1,7 @@
 //! Markers in partitions of this broker, and in those of groups.
 
 use super::super::table::Producer;
-use super::super::testing::{FOLLOWER, World, txn_commit_body};
+use super::super::testing::{FOLLOWER, NO_MEMBER, World, txn_commit_body};
 use super::*;
 use broker::testing::START_MS;
 use protocol::ApiTable;
@@ -17,7 +17,7 @@ const MARKER: Marker = Marker {
 };
 
 fn append(world: &World, topic: &str, index: i32, marker: &Marker) -> Result<bool, ErrorCode> {
-    append_marker(&world.broker, (topic, index), marker, MarkerBy::Coordinator, START_MS)
+    append_marker(&world.broker, topic, index, marker, MarkerBy::Coordinator, START_MS)
         .map(|(_, awaited)| awaited.is_nothing())
 }
 
@@ -25,8 +25,8 @@ fn append(world: &World, topic: &str, index: i32, marker: &Marker) -> Result<boo
 fn commit_in_transaction(world: &World) -> Producer {
     let producer = world.init("a");
     assert_eq!(world.add_offsets("a", producer, "g"), ErrorCode::NONE);
-    let body = txn_commit_body(("a", "g"), producer, (-1, "", None), &[("t", 0, 5)]);
-    world.serve((ApiTable::TXN_OFFSET_COMMIT, 3), &body, false).now();
+    let body = txn_commit_body("a", "g", producer, NO_MEMBER, &[("t", 0, 5)]);
+    world.serve(ApiTable::TXN_OFFSET_COMMIT, 3, &body, false).now();
     producer
 }
 
@@ -141,8 +141,8 @@ fn marker_ends_the_offsets_of_its_producer_alone_when_it_is_replicated() {
     let world = World::replicated(&[OFFSETS_TOPIC]);
     let producer = world.init("a");
     world.add_offsets("a", producer, "g");
-    let body = txn_commit_body(("a", "g"), producer, (-1, "", None), &[("t", 0, 5)]);
-    let mut asked = world.serve((ApiTable::TXN_OFFSET_COMMIT, 3), &body, false).later();
+    let body = txn_commit_body("a", "g", producer, NO_MEMBER, &[("t", 0, 5)]);
+    let mut asked = world.serve(ApiTable::TXN_OFFSET_COMMIT, 3, &body, false).later();
     world.replicate(OFFSETS_TOPIC, 0);
     asked.answer(&world).unwrap();
     let unstable = [(-1, ErrorCode::UNSTABLE_OFFSET_COMMIT)];

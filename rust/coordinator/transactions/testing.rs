@@ -23,8 +23,8 @@ use base::error::ErrorCode;
 use base::place::{LeaderEpoch, Offset};
 use broker::testing::{Calls, NODE, START_MS, give, lease, row};
 use broker::{
-    Ask, Attempt, Broker, Channel, ClientInfo, Delayed, Event, FollowerFetch, Options, Partition, Peers, Place,
-    Request, Rest, Scratch, Served, Then, TopicRow, Tried, Waiter, go_on_waiting, start_waiting,
+    Ask, Attempt, BodyTail, Broker, Channel, ClientInfo, Delayed, Event, Executor, FollowerFetch, Options, Partition,
+    Peers, Request, Scratch, Served, Then, TopicRow, Tried, Waiter, go_on_waiting, start_waiting,
 };
 use protocol::WireError;
 use storage::log_loader::LoadProgress;
@@ -32,8 +32,8 @@ use storage::{LogConfig, LogContext, ProducerStateConfig};
 
 pub use log::{LoggedMarker, home_of};
 pub use wire::{
-    Claimed, add_body, add_offsets_body, add_rows, added_many, answer_added, answer_markers, claimed, init_body,
-    marker_codes, txn_commit_body,
+    Claimed, Member, NO_MEMBER, add_body, add_offsets_body, add_rows, added_many, answer_added, answer_markers,
+    claimed, init_body, marker_codes, txn_commit_body,
 };
 
 /// The second replica of replicated topics.
@@ -234,10 +234,11 @@ impl World {
     /// Serves a request of a client, or of a broker.
     pub fn try_serve(
         &self,
-        (key, version): (i16, i16),
+        key: i16,
+        version: i16,
         body: &[u8],
         is_broker: bool,
-        place: Place,
+        executor: Executor,
     ) -> (Result<Served, WireError>, Vec<u8>) {
         let (mut body, mut out) = (body.to_vec(), Vec::new());
         let client = client(is_broker);
@@ -247,7 +248,7 @@ impl World {
             caller: client.caller(),
             body: &mut body,
             scratch: &mut Scratch::default(),
-            place,
+            executor,
             may_hand_over: true,
             now_ms: self.broker.context().clock.now_ms(),
             now: self.now,
@@ -256,9 +257,9 @@ impl World {
     }
 
     /// Serves a request that must be answered, or wait.
-    pub fn serve(&self, api: (i16, i16), body: &[u8], is_broker: bool) -> Reply {
-        match self.try_serve(api, body, is_broker, Place::Loop) {
-            (Ok(Served::Answered(Rest::Nothing)), out) => Reply::Now(out),
+    pub fn serve(&self, key: i16, version: i16, body: &[u8], is_broker: bool) -> Reply {
+        match self.try_serve(key, version, body, is_broker, Executor::Loop) {
+            (Ok(Served::Answered(BodyTail::Nothing)), out) => Reply::Now(out),
             (Ok(Served::Delayed(delayed)), _) => Reply::Later(Waiting::start(self, delayed)),
             _ => panic!("the request is neither answered nor does it wait"),
         }
@@ -270,7 +271,7 @@ impl World {
             broker: &self.broker,
             caller: client.caller(),
             is_due,
-            place: Place::Loop,
+            executor: Executor::Loop,
             now: self.now,
         })
     }

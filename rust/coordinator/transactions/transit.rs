@@ -23,7 +23,7 @@ use crate::transactions;
 use base::error::ErrorCode;
 use base::place::LeaderEpoch;
 use base::place::Offset;
-use broker::{Attempt, Awaited, Broker, Delayed, Request, Rest, Served, Tried, WaitKind, Waiter};
+use broker::{Attempt, Awaited, BodyTail, Broker, Delayed, Request, Served, Tried, WaitKind, Waiter};
 use record::{BatchBuilder, Codec};
 
 /// How long a request waits for markers and for replicas.
@@ -296,7 +296,7 @@ where
     match transit.run(asked.broker, asked.now_ms, false) {
         Some(outcome) => {
             encode(&transit.question, outcome, out);
-            Served::Answered(Rest::Nothing)
+            Served::Answered(BodyTail::Nothing)
         }
         None => Served::Delayed(Box::new(DelayedTransit { transit, encode })),
     }
@@ -321,7 +321,7 @@ where
             None => Tried::Waits,
             Some(outcome) => {
                 (self.encode)(&self.transit.question, outcome, out);
-                Tried::Answered(Rest::Nothing)
+                Tried::Answered(BodyTail::Nothing)
             }
         }
     }

@@ -9,7 +9,7 @@ use super::table::Producer;
 use super::transit::{Outcome, Transit};
 use crate::{partition_for, transactions};
 use base::error::ErrorCode;
-use broker::{Asked, Attempt, Broker, Verified, Verifier, Verifying, Waiter};
+use broker::{Attempt, Broker, VerificationRequest, Verified, Verifier, Verifying, Waiter};
 
 /// See the module.
 pub struct CoordinatorVerifier;
@@ -21,7 +21,7 @@ struct Adding {
 }
 
 impl Verifier for CoordinatorVerifier {
-    fn ask(&self, broker: &Broker, asked: Asked, now: Instant, now_ms: i64) -> Verified {
+    fn ask(&self, broker: &Broker, asked: VerificationRequest, now: Instant, now_ms: i64) -> Verified {
         let count = asked.partitions.len();
         let all = |code| Verified::Now(vec![code; count]);
         match transactions(broker).homes.find(broker, &asked.transactional_id) {
@@ -45,7 +45,7 @@ fn coordinator_of(broker: &Broker, transactional_id: &str) -> Option<i32> {
     (row.leader >= 0).then_some(row.leader)
 }
 
-fn ask_here(broker: &Broker, asked: Asked, now: Instant, now_ms: i64) -> Verified {
+fn ask_here(broker: &Broker, asked: VerificationRequest, now: Instant, now_ms: i64) -> Verified {
     let count = asked.partitions.len();
     let producer = Producer {
         id: asked.producer_id,

@@ -10,8 +10,8 @@ use broker::testing::{Calls, START_MS};
 
 const NONE: ErrorCode = ErrorCode::NONE;
 
-fn asked(transactional_id: &str, producer: Known, is_added: bool) -> Asked {
-    Asked {
+fn asked(transactional_id: &str, producer: Known, is_added: bool) -> VerificationRequest {
+    VerificationRequest {
         transactional_id: transactional_id.into(),
         producer_id: producer.id,
         producer_epoch: producer.epoch,
@@ -20,7 +20,7 @@ fn asked(transactional_id: &str, producer: Known, is_added: bool) -> Asked {
     }
 }
 
-fn ask(world: &World, asked: Asked) -> Verified {
+fn ask(world: &World, asked: VerificationRequest) -> Verified {
     world.broker.verify(asked, world.now, START_MS)
 }
 

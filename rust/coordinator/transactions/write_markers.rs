@@ -11,8 +11,8 @@ use super::marker_append::{MarkerBy, append_marker};
 use super::transit::PATIENCE;
 use base::error::ErrorCode;
 use broker::{
-    Api, Attempt, Awaited, CLUSTER_NAME, Delayed, Errand, Marker, Operation, Partition, Place, Request, ResourceType,
-    Rest, Served, Thread, Tried, WaitKind, Waiter,
+    Api, Attempt, Awaited, BodyTail, CLUSTER_NAME, Delayed, Executor, Handover, Marker, Operation, Partition, Request,
+    ResourceType, Served, Thread, Tried, WaitKind, Waiter,
 };
 use protocol::{ApiTable, NamedPartitions, WireError, WriteTxnMarkersRequest, encode_write_txn_markers_response};
 
@@ -46,15 +46,15 @@ impl Api for WriteTxnMarkers {
     }
 
     fn serve(&self, asked: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
-        if asked.place == Place::Loop && asked.body.len() > MANY_BYTES {
-            return Ok(Served::Elsewhere(Errand::Serve(Thread::Request)));
+        if asked.executor == Executor::Loop && asked.body.len() > MANY_BYTES {
+            return Ok(Served::Elsewhere(Handover::Serve(Thread::Request)));
         }
         let request = WriteTxnMarkersRequest::decode(asked.version, asked.body)?;
-        let asks = asked.authorization("WriteTxnMarkers");
-        let acts_for_cluster = asked.caller.is_broker && asks.acts_for_cluster();
+        let authorization = asked.authorization("WriteTxnMarkers");
+        let acts_for_cluster = asked.caller.is_broker && authorization.acts_for_cluster();
         let may_alter = acts_for_cluster
-            || asks.allows_quietly(Operation::Alter, ResourceType::Cluster, CLUSTER_NAME)
-            || asks.allows_cluster(Operation::ClusterAction);
+            || authorization.allows_quietly(Operation::Alter, ResourceType::Cluster, CLUSTER_NAME)
+            || authorization.allows_cluster(Operation::ClusterAction);
         let mut markers = Vec::with_capacity(request.markers.len());
         for one in &request.markers {
             let marker = Marker {
@@ -71,7 +71,7 @@ impl Api for WriteTxnMarkers {
             };
             let write = |topic: &str, index: i32| {
                 let by = by.ok_or(ErrorCode::CLUSTER_AUTHORIZATION_FAILED)?;
-                append_marker(asked.broker, (topic, index), &marker, by, asked.now_ms)
+                append_marker(asked.broker, topic, index, &marker, by, asked.now_ms)
             };
             markers.push(write_all(one.producer_id, &one.topics, write));
         }
@@ -87,7 +87,7 @@ impl Api for WriteTxnMarkers {
         };
         if delayed.watched.is_empty() {
             delayed.encode(out);
-            return Ok(Served::Answered(Rest::Nothing));
+            return Ok(Served::Answered(BodyTail::Nothing));
         }
         Ok(Served::Delayed(Box::new(delayed)))
     }
@@ -180,7 +180,7 @@ impl Delayed for DelayedMarkers {
             return Tried::Waits;
         }
         self.encode(out);
-        Tried::Answered(Rest::Nothing)
+        Tried::Answered(BodyTail::Nothing)
     }
 
     fn deadline(&self) -> Instant {

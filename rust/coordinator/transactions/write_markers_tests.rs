@@ -172,11 +172,14 @@ fn large_request_is_left_to_another_thread_and_a_lying_one_closes_the_connection
     let mut body = Vec::new();
     protocol::encode_write_txn_markers_request(&mut body, &[marker(true, 0, &vec![0; 2000])]);
     let api = (ApiTable::WRITE_TXN_MARKERS, 2);
-    let (served, _) = world.try_serve(api, &body, true, Place::Loop);
-    assert!(matches!(served, Ok(Served::Elsewhere(Errand::Serve(Thread::Request)))));
+    let (served, _) = world.try_serve(api.0, api.1, &body, true, Executor::Loop);
+    assert!(matches!(
+        served,
+        Ok(Served::Elsewhere(Handover::Serve(Thread::Request)))
+    ));
     assert!(world.markers("t", 0).is_empty());
     for cut in 0..100 {
-        let (served, out) = world.try_serve(api, &body[..cut], true, Place::Loop);
+        let (served, out) = world.try_serve(api.0, api.1, &body[..cut], true, Executor::Loop);
         assert!(served.is_err() && out.is_empty(), "{cut}");
     }
 }

@@ -3,7 +3,7 @@
 use super::{framed, hold_answer, metered};
 use crate::operations::Framing;
 use crate::outbox::Outbox;
-use broker::{Attempt, Delayed, Rest, Tried};
+use broker::{Attempt, BodyTail, Delayed, Tried};
 
 /// Tries a delayed answer; `answer` gets the whole response if it is complete, else nothing.
 pub fn try_complete(delayed: &mut dyn Delayed, attempt: &Attempt<'_>, framing: Framing, answer: &mut Outbox) -> Tried {
@@ -16,7 +16,7 @@ pub fn try_complete(delayed: &mut dyn Delayed, attempt: &Attempt<'_>, framing: F
         }
     });
     match tried {
-        Ok(()) => Tried::Answered(Rest::Nothing),
+        Ok(()) => Tried::Answered(BodyTail::Nothing),
         Err(other) => other,
     }
 }

@@ -3,7 +3,7 @@
 use crate::connection::Connection;
 use crate::operations::Framing;
 use crate::outbox::{FileRange, Outbox};
-use broker::{Rest, Served, Splice};
+use broker::{BodyTail, Served, Splice};
 use protocol::{WireError, write_response_header};
 
 /// Bytes of a response's size prefix.
@@ -22,18 +22,18 @@ pub fn answer(connection: &mut Connection, framing: Framing, write: impl FnOnce(
 pub fn framed<T>(
     outbox: &mut Outbox,
     framing: Framing,
-    write: impl FnOnce(&mut Vec<u8>) -> Result<Rest, T>,
+    write: impl FnOnce(&mut Vec<u8>) -> Result<BodyTail, T>,
 ) -> Result<(), T> {
     let out = outbox.tail();
     let start = begin(out, framing);
     match write(out) {
-        Ok(Rest::Nothing) => finish(out, start, 0),
-        Ok(Rest::Files(splices)) => finish_with_files(outbox, start, splices),
-        Ok(Rest::Bytes(body)) => {
+        Ok(BodyTail::Nothing) => finish(out, start, 0),
+        Ok(BodyTail::Files(splices)) => finish_with_files(outbox, start, splices),
+        Ok(BodyTail::Bytes(body)) => {
             finish(out, start, body.len());
             outbox.push_bytes(body);
         }
-        Ok(Rest::Shared(body)) => {
+        Ok(BodyTail::Shared(body)) => {
             finish(out, start, body.len());
             outbox.push_shared(body);
         }

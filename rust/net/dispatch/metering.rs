@@ -8,7 +8,7 @@
 use std::time::Instant;
 
 use crate::operations::Framing;
-use broker::{Account, Api, Request, Rest, Served};
+use broker::{Account, Api, BodyTail, Request, Served};
 use protocol::WireError;
 use protocol::throttle_time::{is_exempt, set_throttle_time};
 
@@ -48,24 +48,24 @@ pub fn serve_metered(
 /// Sets `throttle_time_ms` in an answer's body when the client is over its quota, and notes until when the connection
 /// is held back.
 #[inline]
-pub fn hold_answer(quotas: Option<&Account>, framing: Framing, body: &mut [u8], rest: Rest) -> Rest {
+pub fn hold_answer(quotas: Option<&Account>, framing: Framing, body: &mut [u8], rest: BodyTail) -> BodyTail {
     match (quotas, framing.throttle_at) {
         (Some(quotas), Some(at)) if quotas.has_request_limit() => hold(quotas, at, body, rest),
         _ => rest,
     }
 }
 
-fn hold(quotas: &Account, at: u8, body: &mut [u8], rest: Rest) -> Rest {
+fn hold(quotas: &Account, at: u8, body: &mut [u8], rest: BodyTail) -> BodyTail {
     let throttle_time_ms = quotas.throttle_requests(Instant::now());
     if throttle_time_ms == 0 || set_throttle_time(body, at, throttle_time_ms) {
         return rest;
     }
     // the answer begins in the part behind the buffer
     let mut bytes = match rest {
-        Rest::Bytes(bytes) => bytes,
-        Rest::Shared(bytes) => bytes.to_vec(),
+        BodyTail::Bytes(bytes) => bytes,
+        BodyTail::Shared(bytes) => bytes.to_vec(),
         other => return other,
     };
     set_throttle_time(&mut bytes, at, throttle_time_ms);
-    Rest::Bytes(bytes)
+    BodyTail::Bytes(bytes)
 }

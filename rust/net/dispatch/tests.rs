@@ -8,7 +8,7 @@ use crate::transport::Transport;
 use base::place::{Offset, Position};
 use broker::HeldBack;
 use broker::testing::{Calls, Fixture};
-use broker::{Rest, Splice};
+use broker::{BodyTail, Splice};
 use protocol::{ApiRange, Writer};
 use storage::FileSlice;
 
@@ -186,7 +186,10 @@ fn response_that_is_not_complete_leaves_nothing_behind_what_waits_to_be_sent() {
         Err("no more")
     });
     assert_eq!((refused, &outbox.tail()[..]), (Err("no more"), &b"before"[..]));
-    for rest in [Rest::Bytes(b"abc".to_vec()), Rest::Shared(Arc::new(b"abc".to_vec()))] {
+    for rest in [
+        BodyTail::Bytes(b"abc".to_vec()),
+        BodyTail::Shared(Arc::new(b"abc".to_vec())),
+    ] {
         let mut outbox = Outbox::default();
         framed::<()>(&mut outbox, framing, |_| Ok(rest)).unwrap();
         assert_eq!(outbox.buffered_bytes(), 4 + 5 + 3);
@@ -217,7 +220,7 @@ fn a_response_s_size_counts_its_files_and_they_come_where_they_belong() {
         out.extend_from_slice(b"abc");
         let at = out.len();
         let splices = [(at - 2, slice(Position(1), 2)), (at, slice(Position(5), 3))];
-        Ok(Rest::Files(splices.map(|(at, slice)| Splice { at, slice }).into()))
+        Ok(BodyTail::Files(splices.map(|(at, slice)| Splice { at, slice }).into()))
     });
     whole.unwrap();
     assert_eq!(outbox_bytes(outbox), b"before\0\0\0\x0d\0\0\0\x07\0a12bc567");

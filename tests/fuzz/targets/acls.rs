@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use broker::{AclEntry, AclPattern, Acls, Operation, ResourceType};
+use broker::{AclClient, AclEntry, AclPattern, Acls, Operation, ResourceType};
 
 use super::take::Take;
 
@@ -34,7 +34,10 @@ pub fn acls(data: &[u8]) {
         names.extend([known.name.to_string(), format!("{}x", known.name)]);
     }
     for name in names.iter().filter(|name| *name != "*") {
-        let client = (take.one(&PRINCIPALS[1..]), take.one(&HOSTS[1..]));
+        let client = AclClient {
+            principal: take.one(&PRINCIPALS[1..]),
+            host: take.one(&HOSTS[1..]),
+        };
         for number in 3..16 {
             let Some(operation) = Operation::from_number(number) else {
                 continue;
@@ -100,12 +103,13 @@ fn matching<'a>(patterns: &'a [AclPattern], name: &'a str) -> impl Iterator<Item
     patterns.iter().filter(is_matching)
 }
 
-fn is_about(entry: &AclEntry, (principal, host): (&str, &str)) -> bool {
-    (entry.principal == principal || entry.principal == "User:*") && (entry.host == host || entry.host == "*")
+fn is_about(entry: &AclEntry, client: AclClient<'_>) -> bool {
+    (entry.principal == client.principal || entry.principal == "User:*")
+        && (entry.host == client.host || entry.host == "*")
 }
 
 /// Whether an ACL of a matching pattern gives the operation itself.
-fn grants(patterns: &[AclPattern], client: (&str, &str), operation: Operation, name: &str) -> bool {
+fn grants(patterns: &[AclPattern], client: AclClient<'_>, operation: Operation, name: &str) -> bool {
     let mut entries = matching(patterns, name).flat_map(|it| &it.entries);
     entries.any(|it| is_about(it, client) && it.is_allow && it.operation.is_none_or(|one| one == operation))
 }
@@ -114,7 +118,7 @@ fn grants(patterns: &[AclPattern], client: (&str, &str), operation: Operation, n
 fn is_allowed(
     patterns: &[AclPattern],
     allows_everyone: bool,
-    client: (&str, &str),
+    client: AclClient<'_>,
     operation: Operation,
     name: &str,
 ) -> bool {

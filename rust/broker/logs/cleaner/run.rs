@@ -121,20 +121,20 @@ impl CleanerRun {
         };
         let inputs = Inputs::of(&self.partition.log(), group, cleaning.truncations())?;
         let (map, buffers) = (&self.map, &mut self.buffers);
-        if let Some(cleaned) = unpanicked(|| cleaning.clean_next(&inputs, map, buffers, &pace))? {
+        if let Some(rewritten) = unpanicked(|| cleaning.clean_next(&inputs, map, buffers, &pace))? {
             pace.pass(0)?;
-            self.swap(cleaner, cleaned, now_ms)?;
+            self.swap(cleaner, rewritten, now_ms)?;
         }
         Ok(true)
     }
 
-    fn swap(&self, cleaner: &Cleaner, cleaned: Cleaned, now_ms: i64) -> Result<(), Interrupted> {
+    fn swap(&self, cleaner: &Cleaner, rewritten: Cleaned, now_ms: i64) -> Result<(), Interrupted> {
         let swapped = {
             let mut log = self.partition.log();
             if self.partition.future().get().is_some() {
                 return Err(Interrupted::Stopped); // what is copied to the other directory already would not be cleaned
             }
-            cleaned.swap_into(&mut log, now_ms)?
+            rewritten.swap_into(&mut log, now_ms)?
         };
         let deletion = swapped.sync()?;
         let delay_ms = u64::try_from(deletion.due_ms().saturating_sub(now_ms)).unwrap_or(0);

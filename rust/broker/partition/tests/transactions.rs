@@ -305,7 +305,7 @@ fn is_complete(fixture: &Fixture, waiting: &mut dyn Delayed) -> bool {
         broker: &fixture.broker,
         caller: crate::testing::CALLER,
         is_due: false,
-        place: crate::Place::Elsewhere,
+        executor: crate::Executor::Worker,
         now: Instant::now(),
     };
     matches!(waiting.try_complete(&attempt, &mut Vec::new()), Tried::Answered(_))

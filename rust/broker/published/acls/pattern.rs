@@ -38,6 +38,15 @@ impl AclEntry {
     }
 }
 
+/// A client, as ACLs know it.
+#[derive(Debug, Clone, Copy)]
+pub struct AclClient<'a> {
+    /// The principal: `User:alice`.
+    pub principal: &'a str,
+    /// The address, without a slash.
+    pub host: &'a str,
+}
+
 /// What one principal may do from one host, or from every host.
 #[derive(Debug)]
 struct Rule {
@@ -92,11 +101,11 @@ impl Pattern {
     }
 
     /// The operations that the ACLs allow, and that they deny, a client.
-    pub fn say(&self, principal: &str, host: &str) -> (Operations, Operations) {
+    pub fn say(&self, client: AclClient<'_>) -> (Operations, Operations) {
         let (mut allowed, mut denied) = (Operations::default(), Operations::default());
-        let own = self.of_principals.get(principal).map_or(&[][..], Vec::as_slice);
+        let own = self.of_principals.get(client.principal).map_or(&[][..], Vec::as_slice);
         for rule in own.iter().chain(&self.of_everybody) {
-            if rule.host.as_deref().is_none_or(|one| one == host) {
+            if rule.host.as_deref().is_none_or(|one| one == client.host) {
                 allowed |= rule.allowed;
                 denied |= rule.denied;
             }

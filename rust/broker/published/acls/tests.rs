@@ -1,7 +1,11 @@
 use super::*;
 
-const ALICE: (&str, &str) = ("User:alice", "10.0.0.1");
-const BOB: (&str, &str) = ("User:bob", "10.0.0.2");
+const fn client<'a>(principal: &'a str, host: &'a str) -> AclClient<'a> {
+    AclClient { principal, host }
+}
+
+const ALICE: AclClient<'_> = client("User:alice", "10.0.0.1");
+const BOB: AclClient<'_> = client("User:bob", "10.0.0.2");
 
 fn entry(principal: &str, host: &str, operation: Option<Operation>, is_allow: bool) -> AclEntry {
     AclEntry {
@@ -40,7 +44,7 @@ fn acls(patterns: Vec<AclPattern>) -> Acls {
     Acls::new(HashSet::from(["User:root".to_owned()]), false).with(patterns, true)
 }
 
-fn may(acls: &Acls, client: (&str, &str), operation: Operation, topic: &str) -> bool {
+fn may(acls: &Acls, client: AclClient<'_>, operation: Operation, topic: &str) -> bool {
     acls.allows(client, operation, ResourceType::Topic, topic)
 }
 
@@ -48,8 +52,8 @@ fn may(acls: &Acls, client: (&str, &str), operation: Operation, topic: &str) -> 
 fn without_a_matching_acl_only_super_users_are_allowed() {
     let acls = acls(vec![]);
     assert!(!may(&acls, ALICE, Operation::Read, "t"));
-    assert!(may(&acls, ("User:root", "10.0.0.9"), Operation::Read, "t"));
-    assert!(!may(&acls, ("user:root", "10.0.0.9"), Operation::Read, "t"));
+    assert!(may(&acls, client("User:root", "10.0.0.9"), Operation::Read, "t"));
+    assert!(!may(&acls, client("user:root", "10.0.0.9"), Operation::Read, "t"));
 }
 
 #[test]
@@ -75,7 +79,7 @@ fn deny_wins_over_every_allow() {
 #[test]
 fn deny_of_a_super_user_has_no_effect() {
     let acls = acls(vec![literal("*", vec![deny("User:root", Operation::Read)])]);
-    assert!(may(&acls, ("User:root", "h"), Operation::Read, "t"));
+    assert!(may(&acls, client("User:root", "h"), Operation::Read, "t"));
 }
 
 #[test]
@@ -119,8 +123,8 @@ fn address_of_ipv6_may_be_written_as_kafka_writes_it() {
             "t",
             vec![entry("User:*", host, Some(Operation::Read), true)],
         )]);
-        assert!(may(&acls, ("User:alice", "::1"), Operation::Read, "t"), "{host}");
-        assert!(!may(&acls, ("User:alice", "::2"), Operation::Read, "t"), "{host}");
+        assert!(may(&acls, client("User:alice", "::1"), Operation::Read, "t"), "{host}");
+        assert!(!may(&acls, client("User:alice", "::2"), Operation::Read, "t"), "{host}");
     }
 }
 
@@ -222,7 +226,7 @@ fn grant_that_was_taken_away_allows_nothing_any_more() {
 fn naive(
     patterns: &[AclPattern],
     allows_everyone: bool,
-    (principal, host): (&str, &str),
+    client: AclClient<'_>,
     operation: Operation,
     name: &str,
 ) -> bool {
@@ -244,8 +248,8 @@ fn naive(
     let entries: Vec<_> = matching
         .iter()
         .flat_map(|p| &p.entries)
-        .filter(|e| e.principal == principal || e.principal == "User:*")
-        .filter(|e| e.host == host || e.host == "*")
+        .filter(|e| e.principal == client.principal || e.principal == "User:*")
+        .filter(|e| e.host == client.host || e.host == "*")
         .collect();
     let is_denied = entries
         .iter()
@@ -330,7 +334,7 @@ fn decisions_match_naive() {
             .with(first.to_vec(), true)
             .with(second.to_vec(), false);
         for _ in 0..20 {
-            let client = (numbers.one(&PRINCIPALS), numbers.one(&HOSTS));
+            let client = client(numbers.one(&PRINCIPALS), numbers.one(&HOSTS));
             let operation = numbers.one(&Operation::EACH);
             let name = numbers.one(&NAMES[1..]);
             let expected = naive(&patterns, allows_everyone, client, operation, name);
@@ -351,7 +355,7 @@ fn some_resource_matches_naive_over_names_that_the_patterns_tell_apart() {
     for _ in 0..3000 {
         let patterns = random_patterns(&mut numbers);
         let acls = Acls::new(HashSet::new(), false).with(patterns.clone(), true);
-        let client = (numbers.one(&PRINCIPALS), numbers.one(&HOSTS));
+        let client = client(numbers.one(&PRINCIPALS), numbers.one(&HOSTS));
         // a name for each pattern, and one that only the pattern's prefix matches
         let mut names: Vec<String> = vec!["hardcode".into(), "zzz".into()];
         for pattern in patterns.iter().filter(|p| &*p.name != "*" || p.is_prefixed) {
@@ -364,8 +368,8 @@ fn some_resource_matches_naive_over_names_that_the_patterns_tell_apart() {
                 && p.entries.iter().any(|e| {
                     !e.is_allow
                         && e.operation.is_none_or(|one| one == Operation::Write)
-                        && (e.principal == client.0 || e.principal == "User:*")
-                        && (e.host == client.1 || e.host == "*")
+                        && (e.principal == client.principal || e.principal == "User:*")
+                        && (e.host == client.host || e.host == "*")
                 })
         });
         let expected = !is_wildcard_denied

@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 
 use super::{Next, ReplicaFetcher};
 use crate::testing::{Fixture, batch, lease, request, row};
-use crate::{Api, Event, Fetch, Lease, ListOffsets, Place, Proposal, Request, Rest, Scratch, Served, Splice};
+use crate::{Api, BodyTail, Event, Executor, Fetch, Lease, ListOffsets, Proposal, Request, Scratch, Served, Splice};
 use ::io::Fault;
 use base::error::ErrorCode;
 use base::place::{LeaderEpoch, Offset};
@@ -168,14 +168,14 @@ fn serve(fixture: &Fixture, api_key: i16, version: i16, body: &[u8], now: Instan
         ..request(&fixture.broker, version, &mut body, scratch)
     };
     if api_key == 2 {
-        let place = Place::Elsewhere;
-        ListOffsets.serve(Request { place, ..asked }, &mut out).unwrap();
+        let executor = Executor::Worker;
+        ListOffsets.serve(Request { executor, ..asked }, &mut out).unwrap();
         return out;
     }
     let Served::Answered(rest) = Fetch.serve(asked, &mut out).unwrap() else {
         panic!("it was told not to wait")
     };
-    let Rest::Files(splices) = rest else { return out };
+    let BodyTail::Files(splices) = rest else { return out };
     for Splice { at, slice } in splices.into_iter().rev() {
         let mut bytes = vec![0; slice.len];
         slice.file.read_exact_at(&mut bytes, slice.position.get()).unwrap();

@@ -42,36 +42,36 @@ fn refusals(broker: &Broker) -> Vec<String> {
 #[test]
 fn without_an_authorizer_everything_is_allowed() {
     let fixture = Fixture::new(1);
-    let asks = Authorization::new(&fixture.broker, &CALLER, "Fetch");
-    assert!(!asks.decides());
-    assert!(asks.allows(Operation::Read, ResourceType::Topic, "t"));
-    assert!(asks.allows_some(Operation::Write, ResourceType::Topic));
-    assert_eq!(asks.operations(ResourceType::Topic, "t"), 0b1101_1111_1000);
+    let authorization = Authorization::new(&fixture.broker, &CALLER, "Fetch");
+    assert!(!authorization.decides());
+    assert!(authorization.allows(Operation::Read, ResourceType::Topic, "t"));
+    assert!(authorization.allows_some(Operation::Write, ResourceType::Topic));
+    assert_eq!(authorization.operations(ResourceType::Topic, "t"), 0b1101_1111_1000);
     assert_eq!(
-        asks.each(Operation::Read, ResourceType::Topic, [Some("t")].into_iter()),
+        authorization.each(Operation::Read, ResourceType::Topic, [Some("t")].into_iter()),
         None
     );
-    assert!(asks.acts_for_cluster());
+    assert!(authorization.acts_for_cluster());
 }
 
 #[test]
 fn acls_apply_to_the_address_without_its_slash() {
     let fixture = fixture();
-    let asks = Authorization::new(&fixture.broker, &CALLER, "Fetch");
-    assert!(asks.allows(Operation::Read, ResourceType::Topic, "t"));
+    let authorization = Authorization::new(&fixture.broker, &CALLER, "Fetch");
+    assert!(authorization.allows(Operation::Read, ResourceType::Topic, "t"));
     let elsewhere = Caller {
         host: "/127.0.0.2",
         ..CALLER
     };
-    let asks = Authorization::new(&fixture.broker, &elsewhere, "Fetch");
-    assert!(!asks.allows(Operation::Read, ResourceType::Topic, "t"));
+    let authorization = Authorization::new(&fixture.broker, &elsewhere, "Fetch");
+    assert!(!authorization.allows(Operation::Read, ResourceType::Topic, "t"));
 }
 
 #[test]
 fn refusal_is_logged_in_kafkas_words() {
     let fixture = fixture();
-    let asks = Authorization::new(&fixture.broker, &CALLER, "Fetch");
-    assert!(!asks.allows(Operation::Write, ResourceType::Topic, "a\nb"));
+    let authorization = Authorization::new(&fixture.broker, &CALLER, "Fetch");
+    assert!(!authorization.allows(Operation::Write, ResourceType::Topic, "a\nb"));
     assert_eq!(
         refusals(&fixture.broker),
         [
@@ -79,16 +79,16 @@ fn refusal_is_logged_in_kafkas_words() {
           Topic:LITERAL:a\\nb for request = Fetch with resourceRefCount = 1"
         ]
     );
-    assert!(!asks.allows_quietly(Operation::Write, ResourceType::Topic, "t"));
+    assert!(!authorization.allows_quietly(Operation::Write, ResourceType::Topic, "t"));
     assert!(refusals(&fixture.broker).is_empty());
 }
 
 #[test]
 fn refusals_of_a_second_are_limited() {
     let fixture = fixture();
-    let asks = Authorization::new(&fixture.broker, &CALLER, "Fetch");
+    let authorization = Authorization::new(&fixture.broker, &CALLER, "Fetch");
     for _ in 0..1000 {
-        asks.allows(Operation::Write, ResourceType::Topic, "t");
+        authorization.allows(Operation::Write, ResourceType::Topic, "t");
     }
     let count = refusals(&fixture.broker).len();
     assert!(count <= 3 * LINES as usize, "{count} lines"); // a slow machine may take more than a second
@@ -97,9 +97,9 @@ fn refusals_of_a_second_are_limited() {
 #[test]
 fn each_name_is_decided_and_logged_once() {
     let fixture = fixture();
-    let asks = Authorization::new(&fixture.broker, &CALLER, "Fetch");
+    let authorization = Authorization::new(&fixture.broker, &CALLER, "Fetch");
     let names = [Some("t"), Some("u"), Some("u"), None, Some("t")];
-    let allowed = asks.each(Operation::Read, ResourceType::Topic, names.into_iter());
+    let allowed = authorization.each(Operation::Read, ResourceType::Topic, names.into_iter());
     assert_eq!(allowed, Some(vec![true, false, false, true, true]));
     let lines = refusals(&fixture.broker);
     assert_eq!(lines.len(), 1);
@@ -108,30 +108,33 @@ fn each_name_is_decided_and_logged_once() {
         "{lines:?}"
     );
     let names = [Some("t"), None];
-    assert_eq!(asks.each(Operation::Read, ResourceType::Topic, names.into_iter()), None);
+    assert_eq!(
+        authorization.each(Operation::Read, ResourceType::Topic, names.into_iter()),
+        None
+    );
 }
 
 #[test]
 fn only_a_connection_that_has_proven_the_secret_acts_for_the_cluster() {
     let unproven = fixture();
-    let asks = Authorization::new(&unproven.broker, &CALLER, "Fetch");
-    assert!(!asks.acts_for_cluster());
-    assert!(!asks.allows(Operation::Write, ResourceType::Topic, "t"));
+    let authorization = Authorization::new(&unproven.broker, &CALLER, "Fetch");
+    assert!(!authorization.acts_for_cluster());
+    assert!(!authorization.allows(Operation::Write, ResourceType::Topic, "t"));
     let line = refusals(&unproven.broker).remove(0);
     assert!(line.contains("operation = CLUSTER_ACTION"), "{line}");
 
     let pairs = [("kafkastore.inter.broker.secret".to_owned(), "a".repeat(20))];
     unproven.broker.set_options(Options::from_pairs(&pairs.into()).unwrap());
-    let asks = Authorization::new(&unproven.broker, &CALLER, "Fetch");
-    assert!(asks.acts_for_cluster());
-    assert!(asks.allows(Operation::Write, ResourceType::Topic, "t"));
+    let authorization = Authorization::new(&unproven.broker, &CALLER, "Fetch");
+    assert!(authorization.acts_for_cluster());
+    assert!(authorization.allows(Operation::Write, ResourceType::Topic, "t"));
     let client = Caller {
         is_broker: false,
         ..CALLER
     };
-    let asks = Authorization::new(&unproven.broker, &client, "Fetch");
-    assert!(!asks.acts_for_cluster());
-    assert!(!asks.allows(Operation::Write, ResourceType::Topic, "t"));
+    let authorization = Authorization::new(&unproven.broker, &client, "Fetch");
+    assert!(!authorization.acts_for_cluster());
+    assert!(!authorization.allows(Operation::Write, ResourceType::Topic, "t"));
 }
 
 #[test]
@@ -142,7 +145,7 @@ fn super_user_may_do_everything() {
         principal: &root,
         ..CALLER
     };
-    let asks = Authorization::new(&fixture.broker, &caller, "Fetch");
-    assert!(asks.allows_cluster(Operation::Alter));
-    assert_eq!(asks.operations(ResourceType::Topic, "t"), 0b1101_1111_1000);
+    let authorization = Authorization::new(&fixture.broker, &caller, "Fetch");
+    assert!(authorization.allows_cluster(Operation::Alter));
+    assert_eq!(authorization.operations(ResourceType::Topic, "t"), 0b1101_1111_1000);
 }

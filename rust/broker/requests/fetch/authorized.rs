@@ -16,20 +16,21 @@ use base::error::ErrorCode;
 pub(super) fn rows(
     rows: Vec<FetchRow>,
     replica_id: i32,
-    (asks, is_follower): (&Authorization<'_>, bool),
+    authorization: &Authorization<'_>,
+    is_follower: bool,
     broker: &Broker,
     topics: &Topics,
 ) -> Vec<Row> {
     let allowed = if replica_id >= 0 {
         // without an authorizer the partition itself refuses
-        (asks.decides() && !is_follower).then(|| vec![false; rows.len()])
-    } else if asks.decides() {
+        (authorization.decides() && !is_follower).then(|| vec![false; rows.len()])
+    } else if authorization.decides() {
         let image = broker.image().load();
         let names = rows.iter().map(|row| match &row.topic {
             RowTopic::Name(name) => Some(&**name),
             RowTopic::Id(id) => known_name(&image, topics, id),
         });
-        asks.each(Operation::Read, ResourceType::Topic, names)
+        authorization.each(Operation::Read, ResourceType::Topic, names)
     } else {
         None
     };

@@ -50,6 +50,16 @@ impl From<ReadError> for Failure {
     }
 }
 
+/// What batches become, and where the partition's set ends.
+#[derive(Clone, Copy)]
+struct Conversion {
+    magic: Magic,
+    /// The set ends behind the batch that reaches this many bytes.
+    limit: usize,
+    /// The set ends within a batch at this many bytes.
+    batch_limit: usize,
+}
+
 /// What the batches of a slice became.
 #[derive(Default)]
 struct Converted {
@@ -103,9 +113,12 @@ impl Plan {
             if limit == 0 && !needs_one {
                 continue;
             }
-            // where the partition's set ends behind a batch, and within a batch
-            let limits = (limit, if needs_one { CONVERTED_BYTES } else { limit });
-            match self.convert_row((broker, partition), row, slice, (magic, limits)) {
+            let conversion = Conversion {
+                magic,
+                limit,
+                batch_limit: if needs_one { CONVERTED_BYTES } else { limit },
+            };
+            match self.convert_row(broker, partition, row, slice, conversion) {
                 Ok(mut set) => {
                     if self.has_hard_limit() {
                         set.truncate(limit);
@@ -122,15 +135,16 @@ impl Plan {
     /// The message set of one partition; empty when there are only batches that become nothing.
     fn convert_row(
         &self,
-        (broker, partition): (&Broker, &Partition),
+        broker: &Broker,
+        partition: &Partition,
         row: &Row,
         slice: FileSlice,
-        (magic, limits): (Magic, (usize, usize)),
+        conversion: Conversion,
     ) -> Result<Vec<u8>, ErrorCode> {
         let (mut slice, mut scanned) = (slice, 0);
         loop {
             scanned += slice.len;
-            let converted = convert_slice(&slice, row.asked.fetch_offset, magic, limits);
+            let converted = convert_slice(&slice, row.asked.fetch_offset, conversion);
             partition.meter().add(Count::FetchMessageConversions, converted.records);
             match converted.failure {
                 Some(failure) if converted.set.is_empty() => return Err(code_of(broker, partition, failure)),
@@ -162,26 +176,25 @@ impl Plan {
 }
 
 /// Converts the whole batches of a slice until the set has as many bytes as the limits say.
-fn convert_slice(slice: &FileSlice, first_offset: Offset, magic: Magic, limits: (usize, usize)) -> Converted {
+fn convert_slice(slice: &FileSlice, first_offset: Offset, conversion: Conversion) -> Converted {
     let mut converted = Converted {
         next_offset: first_offset,
         ..Converted::default()
     };
-    converted.failure = convert_batches(slice, first_offset, magic, limits, &mut converted).err();
+    converted.failure = convert_batches(slice, first_offset, conversion, &mut converted).err();
     converted
 }
 
 fn convert_batches(
     slice: &FileSlice,
     first_offset: Offset,
-    magic: Magic,
-    (limit, batch_limit): (usize, usize),
+    conversion: Conversion,
     converted: &mut Converted,
 ) -> Result<(), Failure> {
-    let mut down = DownConverter::new(magic).up_to(batch_limit);
+    let mut down = DownConverter::new(conversion.magic).up_to(conversion.batch_limit);
     let ends = slice.position..slice.position + slice.len as u64;
     let mut walk = BatchWalk::new(&*slice.file, ends, Piece::of_batches(PIECE_BYTES), Vec::new());
-    while converted.set.is_empty() || converted.set.len() < limit {
+    while converted.set.is_empty() || converted.set.len() < conversion.limit {
         match walk.step()? {
             Step::Batch(header) => {
                 walk.hold_batch()?;

@@ -2,7 +2,7 @@ use std::time::Instant;
 
 use super::super::Fetch;
 use super::*;
-use crate::requests::api::{Api, Errand, Place, Request, Rest, Served, Thread};
+use crate::requests::api::{Api, BodyTail, Executor, Handover, Request, Served, Thread};
 use crate::testing::{CALLER, Fixture, START_MS, request};
 use crate::{Attempt, Count, Scratch, Tried};
 use protocol::{Reader, Writer};
@@ -42,11 +42,11 @@ fn body(ask: Ask) -> Vec<u8> {
     out
 }
 
-fn serve(fixture: &Fixture, ask: Ask, place: Place) -> (Served, Vec<u8>) {
+fn serve(fixture: &Fixture, ask: Ask, executor: Executor) -> (Served, Vec<u8>) {
     let (mut out, mut body) = (Vec::new(), body(ask));
     let scratch = &mut Scratch::default();
     let asked = Request {
-        place,
+        executor,
         ..request(&fixture.broker, ask.version, &mut body, scratch)
     };
     let served = Fetch.serve(asked, &mut out).unwrap();
@@ -69,8 +69,8 @@ fn read(version: i16, answer: &[u8]) -> (ErrorCode, Vec<u8>) {
 }
 
 fn fetch(fixture: &Fixture, ask: Ask) -> (ErrorCode, Vec<u8>) {
-    let (served, answer) = serve(fixture, ask, Place::Elsewhere);
-    assert!(matches!(served, Served::Answered(Rest::Files(files)) if files.is_empty()));
+    let (served, answer) = serve(fixture, ask, Executor::Worker);
+    assert!(matches!(served, Served::Answered(BodyTail::Files(files)) if files.is_empty()));
     read(ask.version, &answer)
 }
 
@@ -138,11 +138,11 @@ fn batches_become_messages_of_the_magic_of_the_version() {
 fn network_loop_converts_nothing() {
     let fixture = fixture();
     for version in 0..BATCHES_FROM {
-        let (served, answer) = serve(&fixture, Ask { version, ..ASK }, Place::Loop);
-        assert!(matches!(served, Served::Elsewhere(Errand::Serve(Thread::Inflate))));
+        let (served, answer) = serve(&fixture, Ask { version, ..ASK }, Executor::Loop);
+        assert!(matches!(served, Served::Elsewhere(Handover::Serve(Thread::Inflate))));
         assert!(answer.is_empty());
     }
-    let (served, _) = serve(&fixture, Ask { wait_ms: 1000, ..ASK }, Place::Elsewhere);
+    let (served, _) = serve(&fixture, Ask { wait_ms: 1000, ..ASK }, Executor::Worker);
     let Served::Delayed(waiting) = served else {
         panic!("an empty log waits")
     };
@@ -186,7 +186,7 @@ fn control_batches_are_left_out_and_the_fetch_goes_on_behind_them() {
     append_marker(&fixture);
     append_marker(&fixture);
     let waiting = Ask { wait_ms: 1000, ..ASK };
-    let (served, _) = serve(&fixture, waiting, Place::Elsewhere);
+    let (served, _) = serve(&fixture, waiting, Executor::Worker);
     let Served::Delayed(mut waiting) = served else {
         panic!("markers alone are nothing to answer")
     };
@@ -196,7 +196,7 @@ fn control_batches_are_left_out_and_the_fetch_goes_on_behind_them() {
         broker: &fixture.broker,
         caller: CALLER,
         is_due: false,
-        place: Place::Elsewhere,
+        executor: Executor::Worker,
         now: Instant::now(),
     };
     assert!(matches!(

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::{MANY_ROWS, ParkedFetch};
-use crate::requests::api::{Attempt, Delayed, Rest, Tried};
+use crate::requests::api::{Attempt, BodyTail, Delayed, Tried};
 use crate::requests::waiters::{WaitKind, Waiter};
 
 impl Delayed for ParkedFetch {
@@ -26,7 +26,7 @@ impl Delayed for ParkedFetch {
         if !is_due && !self.may_complete() {
             return Tried::Waits;
         }
-        let Some(mut outcomes) = self.plan.read_all(broker, listener, (attempt.place, attempt.now)) else {
+        let Some(mut outcomes) = self.plan.read_all(broker, listener, attempt.executor, attempt.now) else {
             return Tried::Cold;
         };
         if !is_due && !self.plan.is_ready(broker, &mut outcomes) {
@@ -34,7 +34,7 @@ impl Delayed for ParkedFetch {
         }
         self.plan.convert(broker, &mut outcomes);
         let splices = self.plan.answer(broker, attempt.caller, &outcomes, attempt.now, out);
-        Tried::Answered(Rest::Files(splices))
+        Tried::Answered(BodyTail::Files(splices))
     }
 
     fn deadline(&self) -> Instant {

@@ -75,7 +75,7 @@ fn try_complete(fixture: &Fixture, waiting: &mut dyn Delayed, is_due: bool, out:
         broker: &fixture.broker,
         caller: CALLER,
         is_due,
-        place: Place::Loop,
+        executor: Executor::Loop,
         now: Instant::now(),
     };
     waiting.try_complete(&attempt, out)
@@ -185,7 +185,7 @@ fn large_slices_are_spliced_and_small_ones_copied() {
     append(&fixture, 0, INLINE_BYTES);
     append(&fixture, 1, 100);
     let (outcome, out) = serve(&fixture, &body(AT_ONCE, &[(0, -1, 0), (1, -1, 0)]));
-    let Served::Answered(Rest::Files(splices)) = outcome else {
+    let Served::Answered(BodyTail::Files(splices)) = outcome else {
         panic!("it should be answered")
     };
     assert_eq!(splices.len(), 1);

@@ -35,12 +35,12 @@ fn rows(body: &[u8]) -> Vec<(i16, i64, i64, i32)> {
     (0..r.count(1).unwrap()).map(|_| row(&mut r)).collect()
 }
 
-/// What becomes of a body at a place, and the answer.
-fn serve_at(place: Place, fixture: &Fixture, version: i16, body: &[u8]) -> (Served, Vec<u8>) {
+/// What becomes of a body for an executor, and the answer.
+fn serve_at(executor: Executor, fixture: &Fixture, version: i16, body: &[u8]) -> (Served, Vec<u8>) {
     let (mut body, mut out) = (body.to_vec(), Vec::new());
     let scratch = &mut Scratch::default();
     let asked = Request {
-        place,
+        executor,
         ..request(&fixture.broker, version, &mut body, scratch)
     };
     let served = ListOffsets.serve(asked, &mut out).unwrap();
@@ -49,12 +49,12 @@ fn serve_at(place: Place, fixture: &Fixture, version: i16, body: &[u8]) -> (Serv
 
 /// The answer, on a disk thread where a network loop leaves it to one.
 fn answered(fixture: &Fixture, version: i16, body: &[u8]) -> Vec<u8> {
-    match serve_at(Place::Loop, fixture, version, body) {
-        (Served::Answered(Rest::Nothing), out) => out,
-        (Served::Elsewhere(Errand::Serve(Thread::Disk)), out) => {
+    match serve_at(Executor::Loop, fixture, version, body) {
+        (Served::Answered(BodyTail::Nothing), out) => out,
+        (Served::Elsewhere(Handover::Serve(Thread::Disk)), out) => {
             assert!(out.is_empty());
-            let (served, out) = serve_at(Place::Elsewhere, fixture, version, body);
-            assert!(matches!(served, Served::Answered(Rest::Nothing)));
+            let (served, out) = serve_at(Executor::Worker, fixture, version, body);
+            assert!(matches!(served, Served::Answered(BodyTail::Nothing)));
             out
         }
         _ => panic!("it is small"),
@@ -90,7 +90,7 @@ fn the_log_ends_are_answered_at_once_by_the_reader_s_bound() {
     assert_eq!(answered(-1, timestamp::EARLIEST), (0, -1, 1, 0));
     assert_eq!(answered(2, timestamp::LATEST).2, 3, "a follower sees the log end");
     let latest = body(-1, 0, &one(timestamp::LATEST));
-    let (served, _) = serve_at(Place::Loop, &fixture, 5, &latest);
+    let (served, _) = serve_at(Executor::Loop, &fixture, 5, &latest);
     assert!(matches!(served, Served::Answered(_)), "no disk thread");
 }
 
@@ -186,9 +186,9 @@ fn request_of_many_partitions_is_left_by_a_loop_and_served_elsewhere() {
     let fixture = fixture();
     let rows: Vec<_> = (0..2000).map(|index| (index, -1, timestamp::LATEST)).collect();
     let many = body(-1, 0, &rows);
-    let (served, out) = serve_at(Place::Loop, &fixture, 5, &many);
-    assert!(matches!(served, Served::Elsewhere(Errand::Serve(Thread::Request))) && out.is_empty());
-    let (served, out) = serve_at(Place::Elsewhere, &fixture, 5, &many);
+    let (served, out) = serve_at(Executor::Loop, &fixture, 5, &many);
+    assert!(matches!(served, Served::Elsewhere(Handover::Serve(Thread::Request))) && out.is_empty());
+    let (served, out) = serve_at(Executor::Worker, &fixture, 5, &many);
     assert!(matches!(served, Served::Answered(_)));
     assert_eq!(super::tests::rows(&out)[0], (0, -1, 2, 1));
 }

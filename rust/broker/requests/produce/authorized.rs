@@ -22,14 +22,20 @@ pub(super) struct Unauthorized {
 
 impl Unauthorized {
     /// Of a request. Write is needed on the transactional id of transactional batches, and on each topic.
-    pub(super) fn of(asks: &Authorization<'_>, broker: &Broker, request: &ProduceRequest, body: &[u8]) -> Self {
-        if !asks.decides() {
+    pub(super) fn of(
+        authorization: &Authorization<'_>,
+        broker: &Broker,
+        request: &ProduceRequest,
+        body: &[u8],
+    ) -> Self {
+        if !authorization.decides() {
             return Self::default();
         }
         if request.partitions.iter().any(|row| is_transactional(row, body)) {
             let id = request.transactional_id.clone().and_then(|range| body.get(range));
             let id = id.and_then(|id| std::str::from_utf8(id).ok());
-            let is_allowed = id.is_some_and(|id| asks.allows(Operation::Write, ResourceType::TransactionalId, id));
+            let is_allowed =
+                id.is_some_and(|id| authorization.allows(Operation::Write, ResourceType::TransactionalId, id));
             if !is_allowed {
                 return Self {
                     whole: Some(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
@@ -53,7 +59,7 @@ impl Unauthorized {
                 name
             }
         });
-        let allowed = asks.each(Operation::Write, ResourceType::Topic, names);
+        let allowed = authorization.each(Operation::Write, ResourceType::Topic, names);
         Self {
             whole: None,
             allowed,

@@ -6,11 +6,11 @@ use std::time::Instant;
 use super::answer::{Ending, encode, unanswered};
 use super::appending::Appending;
 use super::authorized::Unauthorized;
-use super::parked::Appended;
+use super::parked::ProduceProgress;
 use super::unverified::Unverified;
 use super::verification::{Stage, Verdicts, Verification};
 use crate::Broker;
-use crate::requests::api::{Errand, Rest, Served, SlicedProduce};
+use crate::requests::api::{BodyTail, Handover, Served, SlicedProduce};
 use crate::requests::caller::Caller;
 use record::Room;
 
@@ -25,7 +25,7 @@ const LITTLE_BYTES: usize = 1 << 20;
 
 /// See the module. When it is dropped, its remaining batches are not appended and the client gets no answer.
 pub(super) struct LeftProduce {
-    appended: Appended,
+    progress: ProduceProgress,
     /// Records at fault that the results list.
     listed: usize,
     may_write_internal: bool,
@@ -40,7 +40,7 @@ pub(super) struct LeftProduce {
 impl LeftProduce {
     /// A request of `body_bytes`.
     pub(super) fn new(
-        appended: Appended,
+        progress: ProduceProgress,
         listed: usize,
         may_write_internal: bool,
         unauthorized: Unauthorized,
@@ -48,7 +48,7 @@ impl LeftProduce {
     ) -> Self {
         let inflated = INFLATED_BYTES.saturating_add(body_bytes.saturating_mul(INFLATED_RATIO));
         Self {
-            appended,
+            progress,
             listed,
             may_write_internal,
             unauthorized,
@@ -61,7 +61,7 @@ impl LeftProduce {
 
     /// When the answer is due.
     pub(super) fn deadline(&self) -> Instant {
-        self.appended.deadline
+        self.progress.deadline
     }
 
     /// Leaves the request: to another thread, or until its verification is answered.
@@ -70,7 +70,7 @@ impl LeftProduce {
             Stage::Pending(pending) => Served::Delayed(Box::new(Unverified::new(self, pending, broker, body))),
             other => {
                 self.stage = other;
-                Served::Elsewhere(Errand::Append(Box::new(self)))
+                Served::Elsewhere(Handover::Append(Box::new(self)))
             }
         }
     }
@@ -83,7 +83,7 @@ impl LeftProduce {
 
 impl SlicedProduce for LeftProduce {
     fn is_answered(&self) -> bool {
-        self.appended.request.acks != 0
+        self.progress.request.acks != 0
     }
 
     fn is_large(&self) -> bool {
@@ -94,10 +94,10 @@ impl SlicedProduce for LeftProduce {
         if matches!(self.stage, Stage::Unbegun) {
             let verification = Verification {
                 broker,
-                version: self.appended.version,
+                version: self.progress.version,
                 may_write_internal: self.may_write_internal,
                 unauthorized: &self.unauthorized,
-                request: &self.appended.request,
+                request: &self.progress.request,
                 body,
             };
             self.stage = verification.begin(now, now_ms);
@@ -107,14 +107,14 @@ impl SlicedProduce for LeftProduce {
         };
         let mut appending = Appending {
             broker,
-            version: self.appended.version,
+            version: self.progress.version,
             may_write_internal: self.may_write_internal,
             now_ms,
-            request: &self.appended.request,
+            request: &self.progress.request,
             unauthorized: &self.unauthorized,
             verdicts,
-            results: &mut self.appended.results,
-            waits: &mut self.appended.waits,
+            results: &mut self.progress.results,
+            waits: &mut self.progress.waits,
             listed: &mut self.listed,
         };
         if self.is_large {
@@ -139,17 +139,17 @@ impl SlicedProduce for LeftProduce {
         }
         let ending = Ending {
             caller,
-            frame_bytes: self.appended.frame_bytes,
+            frame_bytes: self.progress.frame_bytes,
             now,
         };
-        if self.appended.request.acks == 0 {
-            return unanswered(ending, &self.appended.results);
+        if self.progress.request.acks == 0 {
+            return unanswered(ending, &self.progress.results);
         }
-        if !self.appended.waits.is_empty() {
-            return Served::Delayed(Box::new(self.appended.park(body)));
+        if !self.progress.waits.is_empty() {
+            return Served::Delayed(Box::new(self.progress.park(body)));
         }
-        let done = &self.appended;
+        let done = &self.progress;
         encode(broker, done.version, ending, body, &done.request, &done.results, out);
-        Served::Answered(Rest::Nothing)
+        Served::Answered(BodyTail::Nothing)
     }
 }

@@ -8,14 +8,14 @@ use std::time::Instant;
 
 use super::answer::{Ending, encode};
 use crate::partition::{Awaited, Partition};
-use crate::requests::api::{Attempt, Delayed, Rest, Tried};
+use crate::requests::api::{Attempt, BodyTail, Delayed, Tried};
 use crate::requests::waiters::{WaitKind, Waiter};
 use base::error::ErrorCode;
 use protocol::{ProduceRequest, ProduceResult, TopicKey};
 
 /// A produce that waits. Dropping it sends no answer: the owner must send one.
 pub(super) struct ParkedProduce {
-    pub(super) appended: Appended,
+    pub(super) progress: ProduceProgress,
     names: Vec<u8>,
     /// All partitions that this produce ever waited for: a satisfied partition may still have a waiter in its watch
     /// list.
@@ -31,7 +31,7 @@ pub(super) struct Wait {
 }
 
 /// A produce with the results of the batches that are appended so far.
-pub(super) struct Appended {
+pub(super) struct ProduceProgress {
     pub(super) version: i16,
     /// The size of the request.
     pub(super) frame_bytes: usize,
@@ -43,7 +43,7 @@ pub(super) struct Appended {
     pub(super) deadline: Instant,
 }
 
-impl Appended {
+impl ProduceProgress {
     /// Keeps the parts of the request that the answer needs, without the records.
     pub(super) fn park(mut self, body: &[u8]) -> ParkedProduce {
         let mut names = Vec::new();
@@ -62,7 +62,7 @@ impl Appended {
         self.request.transactional_id = None;
         ParkedProduce {
             watched: self.waits.iter().map(|w| Arc::clone(&w.partition)).collect(),
-            appended: self,
+            progress: self,
             names,
         }
     }
@@ -70,7 +70,7 @@ impl Appended {
 
 impl Delayed for ParkedProduce {
     fn watch(&self, waiter: &Waiter) {
-        for wait in &self.appended.waits {
+        for wait in &self.progress.waits {
             wait.partition.waiters().watch(WaitKind::Produce, waiter.clone());
         }
     }
@@ -92,23 +92,23 @@ impl Delayed for ParkedProduce {
         }
         let ending = Ending {
             caller: attempt.caller,
-            frame_bytes: self.appended.frame_bytes,
+            frame_bytes: self.progress.frame_bytes,
             now: attempt.now,
         };
         encode(
             attempt.broker,
-            self.appended.version,
+            self.progress.version,
             ending,
             &self.names,
-            &self.appended.request,
-            &self.appended.results,
+            &self.progress.request,
+            &self.progress.results,
             out,
         );
-        Tried::Answered(Rest::Nothing)
+        Tried::Answered(BodyTail::Nothing)
     }
 
     fn deadline(&self) -> Instant {
-        self.appended.deadline
+        self.progress.deadline
     }
 
     /// Pipelined produces wait for their replicas together; their answers leave in order.
@@ -120,8 +120,8 @@ impl Delayed for ParkedProduce {
 impl ParkedProduce {
     /// Whether nothing is left to wait for. A partition that can no longer be satisfied gets its error.
     pub(super) fn poll(&mut self) -> bool {
-        let results = &mut self.appended.results;
-        self.appended
+        let results = &mut self.progress.results;
+        self.progress
             .waits
             .retain(|wait| match wait.partition.is_satisfied(wait.awaited) {
                 Ok(done) => !done,
@@ -132,13 +132,13 @@ impl ParkedProduce {
                     false
                 }
             });
-        self.appended.waits.is_empty()
+        self.progress.waits.is_empty()
     }
 
     /// Ends the waits that are left with `REQUEST_TIMED_OUT`; their records stay in the log.
     fn expire(&mut self) {
-        for wait in self.appended.waits.drain(..) {
-            if let Some(result) = self.appended.results.get_mut(wait.at) {
+        for wait in self.progress.waits.drain(..) {
+            if let Some(result) = self.progress.results.get_mut(wait.at) {
                 *result = ProduceResult::refused(ErrorCode::REQUEST_TIMED_OUT, None);
             }
         }

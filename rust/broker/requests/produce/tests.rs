@@ -9,7 +9,7 @@ use std::time::Instant;
 use super::parked::ParkedProduce;
 use super::*;
 use crate::testing::{CALLER, Calls, Fixture, NODE, START_MS, batch, give, lease, request, row};
-use crate::{Attempt, Caller, Delayed, Place, Scratch, Tried, WaitKind, Waiter};
+use crate::{Attempt, Caller, Delayed, Executor, Scratch, Tried, WaitKind, Waiter};
 use ::io::Fault;
 use base::error::ErrorCode;
 use base::place::Offset;
@@ -67,13 +67,13 @@ fn attempt(fixture: &Fixture, is_due: bool) -> Attempt<'_> {
         broker: &fixture.broker,
         caller: CALLER,
         is_due,
-        place: Place::Loop,
+        executor: Executor::Loop,
         now: Instant::now(),
     }
 }
 
 fn errors(parked: &ParkedProduce) -> Vec<ErrorCode> {
-    parked.appended.results.iter().map(|r| r.error).collect()
+    parked.progress.results.iter().map(|r| r.error).collect()
 }
 
 #[test]

@@ -20,7 +20,7 @@ use super::authorized::Unauthorized;
 use crate::Broker;
 use crate::published::registry::Topic;
 use crate::requests::api::Attempt;
-use crate::requests::verifier::{Asked, Verified, Verifying};
+use crate::requests::verifier::{VerificationRequest, Verified, Verifying};
 use base::error::ErrorCode;
 use protocol::{ProducePartition, ProduceRequest, ProduceResult};
 use record::{BatchHeader, has_transactional_bit, single_batch};
@@ -78,7 +78,7 @@ pub(super) enum Stage {
 struct Unsettled {
     version: i16,
     verdicts: Vec<Verdict>,
-    /// The rows, in the order of [`Asked::partitions`].
+    /// The rows, in the order of [`VerificationRequest::partitions`].
     rows: Vec<usize>,
 }
 
@@ -195,7 +195,7 @@ impl Verification<'_> {
         if partitions.is_empty() {
             return Stage::Settled(Verdicts(unsettled.verdicts));
         }
-        let asked = Asked {
+        let asked = VerificationRequest {
             transactional_id: transactional_id.into(),
             producer_id: first.producer_id,
             producer_epoch: first.producer_epoch,

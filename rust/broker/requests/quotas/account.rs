@@ -79,7 +79,7 @@ impl Account {
             .counter(QuotaKind::Produce)
             .map_or(0, |(slot, limit)| slot.record(bytes as f64, *limit, now_ms));
         let of_requests = if is_answered { self.request_throttle(now_ms) } else { 0 };
-        self.hold_back((QuotaKind::Produce, of_bytes), of_requests, now)
+        self.hold_back(QuotaKind::Produce, of_bytes, of_requests, now)
     }
 
     /// Counts the answer to a Fetch request. When the result is not 0, nothing was counted, and the answer must be sent
@@ -94,7 +94,7 @@ impl Account {
                 slot.record_within(bytes as f64, *limit, now_ms)
             }
         });
-        self.hold_back((QuotaKind::Fetch, of_bytes), of_requests, now)
+        self.hold_back(QuotaKind::Fetch, of_bytes, of_requests, now)
     }
 
     /// Counts bytes around the records of an answer to a Fetch, which is sent all the same.
@@ -128,7 +128,7 @@ impl Account {
     /// The `throttle_time_ms` of an answer, for the request time that was counted before.
     pub fn throttle_requests(&self, now: Instant) -> i32 {
         let of_requests = self.request_throttle(millis(self.start, now));
-        self.hold_back((QuotaKind::Request, 0), of_requests, now)
+        self.hold_back(QuotaKind::Request, 0, of_requests, now)
     }
 
     /// Kafka holds a client back for one sample at a time at most for its request time.
@@ -139,7 +139,7 @@ impl Account {
     }
 
     /// Holds the connection back for the longer time, which the counter of its quota notes.
-    fn hold_back(&self, (kind, of_bytes): (QuotaKind, u64), of_requests: u64, now: Instant) -> i32 {
+    fn hold_back(&self, kind: QuotaKind, of_bytes: u64, of_requests: u64, now: Instant) -> i32 {
         let throttle_time_ms = of_bytes.max(of_requests);
         if throttle_time_ms == 0 {
             return 0;

@@ -15,19 +15,22 @@ impl World {
     }
 
     /// Opens connections at once; returns what became of the last one.
-    fn open(&self, count: usize, last: u8, (listener_rate, broker_rate): (f64, f64), after_ms: u64) -> Admission {
-        let entrance = Entrance {
-            listener: "EXTERNAL",
-            listener_rate,
-            broker_rate: Some(broker_rate),
-        };
+    fn open(&self, count: usize, last: u8, entrance: Entrance<'static>, after_ms: u64) -> Admission {
         let now = self.start + Duration::from_millis(after_ms);
         let admitted = (0..count).map(|_| self.rates.count([10, 0, 0, last].into(), entrance, now));
         admitted.last().unwrap()
     }
 }
 
-const NO_LIMIT: (f64, f64) = (f64::INFINITY, f64::INFINITY);
+const fn at_rates(listener_rate: f64, broker_rate: f64) -> Entrance<'static> {
+    Entrance {
+        listener: "EXTERNAL",
+        listener_rate,
+        broker_rate: Some(broker_rate),
+    }
+}
+
+const NO_LIMIT: Entrance<'_> = at_rates(f64::INFINITY, f64::INFINITY);
 const AT_ONCE: Admission = Admission::Served(Duration::ZERO);
 
 // KIP-612
@@ -65,12 +68,12 @@ fn addresses_without_a_rate_of_their_own_have_the_default_each() {
 #[test]
 fn rates_of_broker_and_listener_pause_the_listener() {
     let world = World::new();
-    assert_eq!(world.open(10, 1, (f64::INFINITY, 1.0), 0), AT_ONCE);
+    assert_eq!(world.open(10, 1, at_rates(f64::INFINITY, 1.0), 0), AT_ONCE);
     let second = Admission::Served(Duration::from_secs(1));
-    assert_eq!(world.open(1, 2, (f64::INFINITY, 1.0), 0), second);
+    assert_eq!(world.open(1, 2, at_rates(f64::INFINITY, 1.0), 0), second);
     let world = World::new();
-    assert_eq!(world.open(10, 1, (1.0, f64::INFINITY), 0), AT_ONCE);
-    assert_eq!(world.open(1, 2, (1.0, f64::INFINITY), 0), second);
+    assert_eq!(world.open(10, 1, at_rates(1.0, f64::INFINITY), 0), AT_ONCE);
+    assert_eq!(world.open(1, 2, at_rates(1.0, f64::INFINITY), 0), second);
     assert_eq!(world.open(100, 1, NO_LIMIT, 0), AT_ONCE);
 }
 
@@ -81,7 +84,7 @@ fn figures_are_of_the_broker_of_each_listener_and_of_limited_addresses() {
     world.open(20, 1, NO_LIMIT, 0);
     world.open(1, 1, NO_LIMIT, 0); // closed, and counted nowhere
     world.open(20, 2, NO_LIMIT, 0);
-    world.open(1, 2, (1.0, f64::INFINITY), 0);
+    world.open(1, 2, at_rates(1.0, f64::INFINITY), 0);
     let of_brokers = Entrance {
         listener: "BROKERS",
         listener_rate: f64::INFINITY,

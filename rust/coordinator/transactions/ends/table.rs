@@ -120,12 +120,12 @@ impl Table {
         };
         self.ends.insert(number, end);
         for (one, partition, awaited) in decided.appended {
-            self.await_marker(post, (number, one), (partition, awaited), now);
+            self.await_marker(post, (number, one), partition, awaited, now);
         }
     }
 
     /// Takes in what other threads have left: markers that may be replicated now, answers of brokers.
-    pub fn take(&mut self, broker: &Broker, post: &Arc<Post>, (woken, answers): (Vec<u64>, Vec<Answer>), now: Instant) {
+    pub fn take(&mut self, broker: &Broker, post: &Arc<Post>, woken: Vec<u64>, answers: Vec<Answer>, now: Instant) {
         for number in woken {
             if let Some(one) = self.appended.remove(&number) {
                 self.watch(post, one, number, now);
@@ -141,7 +141,8 @@ impl Table {
         &mut self,
         post: &Arc<Post>,
         key: MarkerKey,
-        (partition, awaited): (Arc<Partition>, Awaited),
+        partition: Arc<Partition>,
+        awaited: Awaited,
         now: Instant,
     ) {
         self.last_number += 1;
@@ -269,9 +270,9 @@ impl Table {
 
     fn append(&mut self, broker: &Broker, post: &Arc<Post>, key: MarkerKey, marker: &Marker, now: Instant) {
         let now_ms = broker.context().clock.now_ms();
-        match append_marker(broker, (&key.1.0, key.1.1), marker, MarkerBy::Coordinator, now_ms) {
+        match append_marker(broker, &key.1.0, key.1.1, marker, MarkerBy::Coordinator, now_ms) {
             Ok((_, awaited)) if awaited.is_nothing() => self.done(&key),
-            Ok(appended) => self.await_marker(post, key, appended, now),
+            Ok((partition, awaited)) => self.await_marker(post, key, partition, awaited, now),
             Err(code) => self.judge(broker, &key, code, now),
         }
     }

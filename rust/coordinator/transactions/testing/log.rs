@@ -107,7 +107,7 @@ impl World {
 
     /// Whether no transaction is open on a partition: readers of committed records see all that is replicated.
     pub fn is_stable(&self, topic: &str, index: i32) -> bool {
-        let offsets = self.partition(topic, index).offsets();
+        let offsets = self.partition(topic, index).offsets().view();
         offsets.last_stable == offsets.high_watermark
     }
 }

@@ -96,11 +96,27 @@ pub fn claimed(answer: &[u8]) -> Claimed {
     }
 }
 
+/// The member of a group that commits.
+#[derive(Debug, Clone, Copy)]
+pub struct Member<'a> {
+    pub generation_id: i32,
+    pub id: &'a str,
+    pub instance: Option<&'a str>,
+}
+
+/// A client outside of the group's generations.
+pub const NO_MEMBER: Member<'_> = Member {
+    generation_id: -1,
+    id: "",
+    instance: None,
+};
+
 /// The body of `TxnOffsetCommit` from version 3 on, for partitions of topic `t`.
 pub fn txn_commit_body(
-    (transactional_id, group_id): (&str, &str),
+    transactional_id: &str,
+    group_id: &str,
     producer: Producer,
-    (generation_id, member_id, instance): (i32, &str, Option<&str>),
+    member: Member<'_>,
     rows: &[(&str, i32, i64)],
 ) -> Vec<u8> {
     let mut body = Vec::new();
@@ -109,9 +125,9 @@ pub fn txn_commit_body(
     w.string(group_id);
     w.i64(producer.id);
     w.i16(producer.epoch);
-    w.i32(generation_id);
-    w.string(member_id);
-    w.nullable_string(instance);
+    w.i32(member.generation_id);
+    w.string(member.id);
+    w.nullable_string(member.instance);
     w.length(Some(rows.len()));
     for (topic, index, offset) in rows {
         w.string(topic);
@@ -132,7 +148,7 @@ impl World {
 
     pub fn try_init(&self, transactional_id: &str, claimed: Option<Producer>) -> Reply {
         let body = init_body(Some(transactional_id), TIMEOUT_MS, claimed);
-        self.serve((ApiTable::INIT_PRODUCER_ID, INIT_VERSION), &body, false)
+        self.serve(ApiTable::INIT_PRODUCER_ID, INIT_VERSION, &body, false)
     }
 
     /// Initialises a producer; it must succeed at once.
@@ -142,7 +158,7 @@ impl World {
 
     pub fn try_add(&self, transactional_id: &str, producer: Producer, rows: Rows<'_>) -> Reply {
         let body = add_body(transactional_id, producer, rows);
-        self.serve((ApiTable::ADD_PARTITIONS_TO_TXN, ADD_VERSION), &body, false)
+        self.serve(ApiTable::ADD_PARTITIONS_TO_TXN, ADD_VERSION, &body, false)
     }
 
     /// Adds partitions; the error of each row.
@@ -160,6 +176,7 @@ impl World {
         for (topic, index) in rows {
             if self
                 .partition(topic, *index)
+                .leadership()
                 .leading(base::place::LeaderEpoch::NONE)
                 .is_ok()
             {
@@ -171,7 +188,7 @@ impl World {
 
     pub fn try_end(&self, version: i16, transactional_id: &str, producer: Producer, is_commit: bool) -> Reply {
         let body = end_body(transactional_id, producer, is_commit);
-        self.serve((ApiTable::END_TXN, version), &body, false)
+        self.serve(ApiTable::END_TXN, version, &body, false)
     }
 
     /// Ends a transaction of version 0; it must be answered at once.
@@ -187,7 +204,7 @@ impl World {
 
     pub fn try_add_offsets(&self, transactional_id: &str, producer: Producer, group_id: &str) -> Reply {
         let body = add_offsets_body(transactional_id, producer, group_id);
-        self.serve((ApiTable::ADD_OFFSETS_TO_TXN, ADD_OFFSETS_VERSION), &body, false)
+        self.serve(ApiTable::ADD_OFFSETS_TO_TXN, ADD_OFFSETS_VERSION, &body, false)
     }
 
     pub fn add_offsets(&self, transactional_id: &str, producer: Producer, group_id: &str) -> ErrorCode {
@@ -206,7 +223,7 @@ impl World {
         w.no_tags();
         w.boolean(require_stable);
         w.no_tags();
-        let answer = self.serve((ApiTable::OFFSET_FETCH, FETCH_VERSION), &body, false).now();
+        let answer = self.serve(ApiTable::OFFSET_FETCH, FETCH_VERSION, &body, false).now();
         let mut r = Reader::new(&answer, true);
         assert_eq!(r.i32().unwrap(), 0, "no throttle");
         let mut rows = Vec::new();
@@ -229,14 +246,14 @@ impl World {
     pub fn try_add_many(&self, asked: &[AskedTransaction<'_>], is_broker: bool) -> Reply {
         let mut body = Vec::new();
         encode_add_partitions_to_txn_request(&mut body, asked);
-        self.serve((ApiTable::ADD_PARTITIONS_TO_TXN, ADD_MANY_VERSION), &body, is_broker)
+        self.serve(ApiTable::ADD_PARTITIONS_TO_TXN, ADD_MANY_VERSION, &body, is_broker)
     }
 
     /// `WriteTxnMarkers`.
     pub fn try_markers(&self, markers: &[MarkerToSend<'_>], is_broker: bool) -> Reply {
         let mut body = Vec::new();
         encode_write_txn_markers_request(&mut body, markers);
-        self.serve((ApiTable::WRITE_TXN_MARKERS, 2), &body, is_broker)
+        self.serve(ApiTable::WRITE_TXN_MARKERS, 2, &body, is_broker)
     }
 }
 

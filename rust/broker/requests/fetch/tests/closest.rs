@@ -73,14 +73,15 @@ fn ask(fixture: &Fixture, rack: &str, offset: i64) -> (i16, i32, i32) {
 
 /// A follower's fetch at `log_end`, which tells the high watermark that it knows.
 fn fetch_as(fixture: &Fixture, node_id: i32, log_end: i64, knows: i64) -> (Served, FollowerResponse) {
-    fetch_of(fixture, node_id, (0, log_end), knows)
+    fetch_of(fixture, node_id, 0, log_end, knows)
 }
 
 /// The same of a log from `log_start` to `log_end`.
 pub(super) fn fetch_of(
     fixture: &Fixture,
     node_id: i32,
-    (log_start, log_end): (i64, i64),
+    log_start: i64,
+    log_end: i64,
     knows: i64,
 ) -> (Served, FollowerResponse) {
     let head = FollowerFetchHead {

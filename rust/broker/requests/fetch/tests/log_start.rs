@@ -9,7 +9,7 @@ fn replicated() -> Fixture {
     let fixture = leader();
     (0..3).for_each(|_| append(&fixture, 0, 100));
     for node in [2, 3] {
-        fetch_of(&fixture, node, (0, 3), ABSENT_WATERMARK);
+        fetch_of(&fixture, node, 0, 3, ABSENT_WATERMARK);
     }
     fixture
 }
@@ -17,7 +17,7 @@ fn replicated() -> Fixture {
 #[test]
 fn a_follower_at_the_log_end_gets_a_moved_log_start_at_once() {
     let fixture = replicated();
-    let mut waiting = parked(fetch_of(&fixture, 2, (0, 3), ABSENT_WATERMARK).0);
+    let mut waiting = parked(fetch_of(&fixture, 2, 0, 3, ABSENT_WATERMARK).0);
     let owner = Arc::new(Calls::default());
     waiting.watch(&Waiter {
         owner: owner.clone(),
@@ -27,9 +27,9 @@ fn a_follower_at_the_log_end_gets_a_moved_log_start_at_once() {
     fixture.partition("t", 0).delete_records(Offset(2)).unwrap();
     assert_eq!(*owner.0.lock(), [5], "called");
     assert!(completes(&fixture, &mut *waiting));
-    let (_, told) = fetch_of(&fixture, 3, (0, 3), ABSENT_WATERMARK);
+    let (_, told) = fetch_of(&fixture, 3, 0, 3, ABSENT_WATERMARK);
     assert_eq!(told.partitions[0].log_start_offset, 2, "its fetch was on the way");
-    let next = fetch_of(&fixture, 2, (2, 3), ABSENT_WATERMARK).0;
+    let next = fetch_of(&fixture, 2, 2, 3, ABSENT_WATERMARK).0;
     assert!(!completes(&fixture, &mut *parked(next)), "it has taken it over");
 }
 

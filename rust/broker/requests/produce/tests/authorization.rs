@@ -128,8 +128,8 @@ fn replica_that_comes_after_the_decision_lets_no_row_in() {
         }],
         ..ProduceRequest::default()
     };
-    let asks = Authorization::new(&fixture.broker, &CALLER, "Produce");
-    let decided = Unauthorized::of(&asks, &fixture.broker, &request, &[]);
+    let authorization = Authorization::new(&fixture.broker, &CALLER, "Produce");
+    let decided = Unauthorized::of(&authorization, &fixture.broker, &request, &[]);
     fixture.create_with("late", [5; 16], 1, &[], &[NODE]);
     assert_eq!(
         decided.refusal(0).map(|result| result.error),

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Count;
-use crate::requests::api::Errand;
+use crate::requests::api::Handover;
 use base::place::LeaderEpoch;
 use protocol::Reader;
 use record::legacy::{DownConverter, Magic};
@@ -41,7 +41,7 @@ fn produced(fixture: &Fixture, version: i16, mut body: Vec<u8>) -> (Served, Vec<
     let mut out = Vec::new();
     let scratch = &mut Scratch::default();
     let served = Produce.serve(request(&fixture.broker, version, &mut body, scratch), &mut out);
-    let Ok(Served::Elsewhere(Errand::Append(mut left))) = served else {
+    let Ok(Served::Elsewhere(Handover::Append(mut left))) = served else {
         panic!("a network loop converts nothing")
     };
     assert!(out.is_empty());

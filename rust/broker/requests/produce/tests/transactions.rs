@@ -5,7 +5,7 @@ use std::any::Any;
 use super::*;
 use crate::requests::produce::unverified::Unverified;
 use crate::testing::{TestVerifier, transactional};
-use crate::{Delayed, Errand, FollowerFetch, Marker, SlicedProduce};
+use crate::{Delayed, FollowerFetch, Handover, Marker, SlicedProduce};
 use base::place::LeaderEpoch;
 use protocol::Reader;
 use record::{BatchBuilder, Codec};
@@ -210,7 +210,7 @@ fn refused_verification_appends_nothing_and_leaves_the_other_rows_alone() {
 #[test]
 fn broker_without_a_verifier_answers_that_the_coordinator_is_not_available() {
     let (fixture, _) = fixture(&[NODE]);
-    let asked = crate::Asked {
+    let asked = crate::VerificationRequest {
         transactional_id: "id".into(),
         producer_id: PRODUCER,
         producer_epoch: 0,
@@ -497,7 +497,7 @@ fn produce_that_is_too_much_for_a_loop_is_verified_on_the_other_thread_before_an
             verifier.delay();
         }
         let (served, mut out) = send(&fixture, &body, V2);
-        let Served::Elsewhere(Errand::Append(left)) = served else {
+        let Served::Elsewhere(Handover::Append(left)) = served else {
             panic!("it is large")
         };
         assert_eq!(verifier.asked(), [], "not on the loop");
