@@ -116,7 +116,7 @@ impl Probe {
         let topics = self.broker.registry().snapshot();
         let partitions = topics.iter().flat_map(|topic| topic.partitions());
         let row = |one: &Arc<broker::Partition>| {
-            let lease = one.lease()?;
+            let lease = one.leadership().lease()?;
             let epochs = (lease.leader_epoch.get(), lease.partition_epoch);
             let sets = (lease.replicas.to_vec(), lease.in_sync_replicas.to_vec());
             let lease = (lease.leader, epochs.0, epochs.1, sets.0, sets.1);
