@@ -24,7 +24,7 @@ const HEADER_OVERHEAD: usize = 10;
 
 /// How batches and files are made.
 #[derive(Debug, Clone, Copy)]
-pub struct Settings {
+pub struct BuildSettings {
     /// The load's producer id.
     pub producer_id: i64,
     /// Its epoch.
@@ -54,7 +54,7 @@ pub fn codec_of(name: &str) -> Result<Codec> {
 
 /// One record to write.
 #[derive(Debug, Clone, Copy)]
-pub struct Row<'a> {
+pub struct RecordRow<'a> {
     /// Milliseconds.
     pub timestamp: i64,
     /// `None` for a null key.
@@ -67,14 +67,14 @@ pub struct Row<'a> {
 
 /// What was built for a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Built {
+pub struct BuiltPartition {
     /// Records of the whole load, those that the log has already included.
     pub records: i32,
     /// Bytes of batches that were written.
     pub bytes: u64,
 }
 
-struct Open {
+struct OpenSegment {
     file: Arc<dyn File>,
     path: PathBuf,
     size: u64,
@@ -85,7 +85,7 @@ struct Open {
 pub struct PartitionBuilder {
     fs: Arc<dyn FileSystem>,
     dir: PathBuf,
-    settings: Settings,
+    settings: BuildSettings,
     /// Records that the log has already.
     known: i32,
     /// The sequence of the next record.
@@ -93,14 +93,14 @@ pub struct PartitionBuilder {
     batch: Option<BatchBuilder>,
     /// The memory of the last batch.
     spare: Vec<u8>,
-    open: Option<Open>,
+    open: Option<OpenSegment>,
     bytes: u64,
 }
 
 impl PartitionBuilder {
     /// Begins a load in a directory of its own, which must not exist; it is made with the first record. The log has the
     /// first `known` records already.
-    pub fn new(fs: &Arc<dyn FileSystem>, dir: &Path, settings: Settings, known: i32) -> Self {
+    pub fn new(fs: &Arc<dyn FileSystem>, dir: &Path, settings: BuildSettings, known: i32) -> Self {
         Self {
             fs: Arc::clone(fs),
             dir: dir.to_path_buf(),
@@ -119,7 +119,7 @@ impl PartitionBuilder {
     /// # Errors
     /// `LoadError::Invalid` for a record that the topic cannot take; `LoadError::Storage` when a write fails. No call
     /// may follow an error.
-    pub fn append(&mut self, row: &Row<'_>) -> Result<()> {
+    pub fn append(&mut self, row: &RecordRow<'_>) -> Result<()> {
         if self.settings.needs_keys && row.key.is_none() {
             return Err(LoadError::Invalid(format!(
                 "record {} has no key, and the topic is compacted (cleanup.policy): give every record a key",
@@ -147,7 +147,7 @@ impl PartitionBuilder {
             self.write()?;
         }
         let batch = self.batch.get_or_insert_with(|| {
-            let Settings {
+            let BuildSettings {
                 producer_id,
                 producer_epoch,
                 codec,
@@ -165,8 +165,8 @@ impl PartitionBuilder {
     }
 
     /// What was built; complete after [`Self::write`].
-    pub fn built(&self) -> Built {
-        Built {
+    pub fn built(&self) -> BuiltPartition {
+        BuiltPartition {
             records: self.next,
             bytes: self.bytes,
         }
@@ -188,7 +188,8 @@ impl PartitionBuilder {
             )));
         }
         let size = bytes.len() as u64;
-        let is_full = |open: &Open| open.size + size > self.settings.segment_bytes || open.batches == MAX_BATCHES;
+        let is_full =
+            |open: &OpenSegment| open.size + size > self.settings.segment_bytes || open.batches == MAX_BATCHES;
         if self.open.as_ref().is_some_and(is_full) {
             self.open = None;
         }
@@ -205,12 +206,12 @@ impl PartitionBuilder {
     }
 }
 
-fn begin_file(fs: &dyn FileSystem, dir: &Path, first_sequence: i32) -> Result<Open> {
+fn begin_file(fs: &dyn FileSystem, dir: &Path, first_sequence: i32) -> Result<OpenSegment> {
     let made = fs.create_dir_all(dir);
     made.map_err(|error| Error::io("create", dir, error))?;
     let path = file_path(dir, Offset(i64::from(first_sequence)), LOG_SUFFIX);
     let opened = fs.open(&path, OpenMode::CreateNew);
-    Ok(Open {
+    Ok(OpenSegment {
         file: opened.map_err(|error| Error::io("create", &path, error))?,
         path,
         size: 0,

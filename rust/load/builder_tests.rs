@@ -2,8 +2,8 @@ use super::*;
 use ::io::OsFileSystem;
 use record::{Batches, TimestampType};
 
-pub(crate) fn settings() -> Settings {
-    Settings {
+pub(crate) fn settings() -> BuildSettings {
+    BuildSettings {
         producer_id: 7,
         producer_epoch: 1,
         codec: Codec::None,
@@ -15,8 +15,8 @@ pub(crate) fn settings() -> Settings {
     }
 }
 
-fn row(value: &[u8]) -> Row<'_> {
-    Row {
+fn row(value: &[u8]) -> RecordRow<'_> {
+    RecordRow {
         timestamp: 5,
         key: Some(b"key"),
         value: Some(value),
@@ -24,7 +24,7 @@ fn row(value: &[u8]) -> Row<'_> {
     }
 }
 
-fn build(dir: &Path, settings: Settings, known: i32, count: usize) -> Built {
+fn build(dir: &Path, settings: BuildSettings, known: i32, count: usize) -> BuiltPartition {
     let fs: Arc<dyn FileSystem> = Arc::new(OsFileSystem);
     let mut builder = PartitionBuilder::new(&fs, dir, settings, known);
     for at in 0..count {
@@ -102,13 +102,13 @@ fn records_that_the_log_has_are_counted_and_not_written() {
 fn record_that_the_topic_cannot_take_is_named() {
     let temp = tempfile::tempdir().unwrap();
     let fs: Arc<dyn FileSystem> = Arc::new(OsFileSystem);
-    let keyed = Settings {
+    let keyed = BuildSettings {
         needs_keys: true,
         ..settings()
     };
     let mut builder = PartitionBuilder::new(&fs, &temp.path().join("a"), keyed, 0);
     builder.append(&row(b"fine")).unwrap();
-    let without = Row {
+    let without = RecordRow {
         key: None,
         ..row(b"value")
     };

@@ -12,8 +12,8 @@ mod mark;
 mod rows;
 mod topic;
 
-pub use builder::{Built, PartitionBuilder, Row, Settings, codec_of, record_bytes};
+pub use builder::{BuildSettings, BuiltPartition, PartitionBuilder, RecordRow, codec_of, record_bytes};
 pub use error::{LoadError, Result};
 pub use mark::{make_staging_dir, sweep_staged};
 pub use rows::append_rows;
-pub use topic::{Target, TopicBuilder, Values};
+pub use topic::{RowValues, SegmentTarget, TopicBuilder};

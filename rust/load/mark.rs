@@ -19,7 +19,7 @@ const MARK: &str = "load.json";
 
 /// What is in a mark.
 #[derive(Debug, Serialize, Deserialize)]
-struct Mark {
+struct MarkContent {
     load_id: String,
     driver_epoch: i16,
 }
@@ -30,7 +30,7 @@ struct Mark {
 /// Of the file system.
 pub fn make_staging_dir(fs: &dyn FileSystem, dir: &Path, load_id: &str, driver_epoch: i16) -> std::io::Result<()> {
     let load_id = load_id.to_owned();
-    let mark = Mark { load_id, driver_epoch };
+    let mark = MarkContent { load_id, driver_epoch };
     fs.create_dir(dir)?;
     let file = fs.open(&dir.join(MARK), OpenMode::CreateNew)?;
     file.write_all_at(&serde_json::to_vec(&mark)?, 0)
@@ -48,7 +48,7 @@ pub fn sweep_staged<'a>(fs: &dyn FileSystem, log_dirs: impl IntoIterator<Item = 
             continue;
         }
         let mark = fs.read_to_vec(&entry.path.join(MARK)).ok();
-        let mark: Option<Mark> = mark.and_then(|text| serde_json::from_slice(&text).ok());
+        let mark: Option<MarkContent> = mark.and_then(|text| serde_json::from_slice(&text).ok());
         if mark.is_some_and(|mark| mark.load_id == load_id && mark.driver_epoch < before) {
             let _ = fs.remove_dir_all(&entry.path);
         }

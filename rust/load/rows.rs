@@ -21,7 +21,7 @@ use arrow_schema::{DataType, TimeUnit};
 
 use super::builder::record_bytes;
 use super::error::{LoadError, Result};
-use super::topic::{TopicBuilder, Values};
+use super::topic::{RowValues, TopicBuilder};
 use record::Header;
 
 /// Columns of a scan that a load does not need.
@@ -32,7 +32,7 @@ const IGNORED: [&str; 3] = ["topic", "offset", "timestampType"];
 /// # Errors
 /// `LoadError::Invalid` names the column and the way out.
 pub fn append_rows(builder: &mut TopicBuilder, rows: &RecordBatch, now_ms: i64) -> Result<()> {
-    let columns = Columns::of(rows)?;
+    let columns = RowColumns::of(rows)?;
     let mut headers = Vec::new();
     for at in 0..rows.num_rows() {
         headers.clear();
@@ -42,23 +42,23 @@ pub fn append_rows(builder: &mut TopicBuilder, rows: &RecordBatch, now_ms: i64) 
     builder.build(|at, headers| columns.read(at, now_ms, headers))
 }
 
-struct Columns<'a> {
-    key: Option<Bytes<'a>>,
-    value: Bytes<'a>,
+struct RowColumns<'a> {
+    key: Option<BytesColumn<'a>>,
+    value: BytesColumn<'a>,
     timestamp: Option<Times<'a>>,
-    headers: Option<HeaderLists<'a>>,
+    headers: Option<HeadersColumn<'a>>,
     partition: Option<&'a PrimitiveArray<Int32Type>>,
 }
 
-impl<'a> Columns<'a> {
+impl<'a> RowColumns<'a> {
     fn of(rows: &'a RecordBatch) -> Result<Self> {
         let (mut key, mut value, mut timestamp, mut headers, mut partition) = (None, None, None, None, None);
         for (field, array) in rows.schema_ref().fields().iter().zip(rows.columns()) {
             match field.name().as_str() {
-                "key" => key = Some(Bytes::of("key", array)?),
-                "value" => value = Some(Bytes::of("value", array)?),
+                "key" => key = Some(BytesColumn::of("key", array)?),
+                "value" => value = Some(BytesColumn::of("value", array)?),
                 "timestamp" => timestamp = Some(Times::of(array)?),
-                "headers" => headers = Some(HeaderLists::of(array)?),
+                "headers" => headers = Some(HeadersColumn::of(array)?),
                 "partition" => partition = Some(partitions_of(array)?),
                 name if IGNORED.contains(&name) => {}
                 name => {
@@ -79,7 +79,7 @@ impl<'a> Columns<'a> {
     }
 
     #[inline]
-    fn read(&self, at: usize, now_ms: i64, headers: &mut Vec<Header<'a>>) -> Result<Values<'a>> {
+    fn read(&self, at: usize, now_ms: i64, headers: &mut Vec<Header<'a>>) -> Result<RowValues<'a>> {
         if let Some(column) = &self.headers {
             column.read(at, headers)?;
         }
@@ -105,7 +105,7 @@ fn partitions_of(array: &ArrayRef) -> Result<&PrimitiveArray<Int32Type>> {
 }
 
 /// A column of bytes.
-enum Bytes<'a> {
+enum BytesColumn<'a> {
     Binary(&'a BinaryArray),
     LargeBinary(&'a LargeBinaryArray),
     BinaryView(&'a BinaryViewArray),
@@ -116,7 +116,7 @@ enum Bytes<'a> {
     Null,
 }
 
-impl<'a> Bytes<'a> {
+impl<'a> BytesColumn<'a> {
     fn of(column: &str, array: &'a ArrayRef) -> Result<Self> {
         Ok(match array.data_type() {
             DataType::Binary => Self::Binary(array.as_binary()),
@@ -181,26 +181,26 @@ impl<'a> Times<'a> {
 }
 
 /// A column of lists of headers.
-struct HeaderLists<'a> {
+struct HeadersColumn<'a> {
     array: &'a ArrayRef,
-    offsets: Offsets<'a>,
-    keys: Bytes<'a>,
-    values: Bytes<'a>,
+    offsets: OffsetsColumn<'a>,
+    keys: BytesColumn<'a>,
+    values: BytesColumn<'a>,
 }
 
-enum Offsets<'a> {
+enum OffsetsColumn<'a> {
     Small(&'a [i32]),
     Large(&'a [i64]),
 }
 
-impl<'a> HeaderLists<'a> {
+impl<'a> HeadersColumn<'a> {
     fn of(array: &'a ArrayRef) -> Result<Self> {
         let wanted = "a list of structs of key (string) and value (binary)";
         let wrong = || wrong_type("headers", array.data_type(), wanted);
         let (offsets, entries) = if let Some(list) = array.as_list_opt::<i32>() {
-            (Offsets::Small(list.value_offsets()), list.values())
+            (OffsetsColumn::Small(list.value_offsets()), list.values())
         } else if let Some(list) = array.as_list_opt::<i64>() {
-            (Offsets::Large(list.value_offsets()), list.values())
+            (OffsetsColumn::Large(list.value_offsets()), list.values())
         } else {
             return Err(wrong());
         };
@@ -209,8 +209,8 @@ impl<'a> HeaderLists<'a> {
         Ok(Self {
             array,
             offsets,
-            keys: Bytes::of("headers.key", part("key")?)?,
-            values: Bytes::of("headers.value", part("value")?)?,
+            keys: BytesColumn::of("headers.key", part("key")?)?,
+            values: BytesColumn::of("headers.value", part("value")?)?,
         })
     }
 
@@ -219,8 +219,8 @@ impl<'a> HeaderLists<'a> {
             return Ok(());
         }
         let range = match self.offsets {
-            Offsets::Small(offsets) => offsets[at] as usize..offsets[at + 1] as usize,
-            Offsets::Large(offsets) => offsets[at] as usize..offsets[at + 1] as usize,
+            OffsetsColumn::Small(offsets) => offsets[at] as usize..offsets[at + 1] as usize,
+            OffsetsColumn::Large(offsets) => offsets[at] as usize..offsets[at + 1] as usize,
         };
         for entry in range {
             let key = self.keys.get(entry);

@@ -5,7 +5,7 @@ use arrow_array::{Int32Array, Int64Array, TimestampMicrosecondArray};
 use arrow_schema::{Field, Fields, Schema};
 
 use super::super::builder::tests::settings;
-use super::super::topic::Target;
+use super::super::topic::SegmentTarget;
 use super::*;
 use ::io::{FileSystem, OsFileSystem};
 use record::Batches;
@@ -56,7 +56,7 @@ fn load(rows: &RecordBatch) -> Result<Vec<Vec<Found>>> {
     let dirs: Vec<_> = (0..2).map(|at| temp.path().join(format!("{at}"))).collect();
     let targets: Vec<_> = dirs
         .iter()
-        .map(|dir| Target {
+        .map(|dir| SegmentTarget {
             dir: dir.clone(),
             known: 0,
         })

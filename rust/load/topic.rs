@@ -16,17 +16,17 @@ use std::thread;
 
 use parking_lot::Mutex;
 
-use super::builder::{Built, PartitionBuilder, Row, Settings};
+use super::builder::{BuildSettings, BuiltPartition, PartitionBuilder, RecordRow};
 use super::error::{LoadError, Result};
 use ::io::FileSystem;
 use record::{Header, partition_of};
 
 /// Timestamp, key and value of a row.
-pub type Values<'a> = (i64, Option<&'a [u8]>, Option<&'a [u8]>);
+pub type RowValues<'a> = (i64, Option<&'a [u8]>, Option<&'a [u8]>);
 
 /// Where the segments of a partition are built.
 #[derive(Debug, Clone)]
-pub struct Target {
+pub struct SegmentTarget {
     /// The load's directory, in the log directory of the partition's leader.
     pub dir: PathBuf,
     /// Records of the load that the log has already.
@@ -39,7 +39,7 @@ const MIN_PARALLEL_BYTES: usize = 1 << 20;
 /// See the module.
 pub struct TopicBuilder {
     topic: String,
-    partitions: Vec<Partition>,
+    partitions: Vec<PartitionGroup>,
     batch_bytes: usize,
     threads: usize,
     /// (c): the partition that has its turn, and the bytes that are left of it.
@@ -48,7 +48,7 @@ pub struct TopicBuilder {
     group_bytes: usize,
 }
 
-struct Partition {
+struct PartitionGroup {
     builder: PartitionBuilder,
     /// The rows of the group that go to it, by their number in the group.
     rows: Vec<usize>,
@@ -56,8 +56,14 @@ struct Partition {
 
 impl TopicBuilder {
     /// Begins a load; `targets` has every partition of the topic in order. At most `threads` threads build.
-    pub fn new(fs: &Arc<dyn FileSystem>, topic: &str, settings: Settings, targets: &[Target], threads: usize) -> Self {
-        let partition = |target: &Target| Partition {
+    pub fn new(
+        fs: &Arc<dyn FileSystem>,
+        topic: &str,
+        settings: BuildSettings,
+        targets: &[SegmentTarget],
+        threads: usize,
+    ) -> Self {
+        let partition = |target: &SegmentTarget| PartitionGroup {
             builder: PartitionBuilder::new(fs, &target.dir, settings, target.known),
             rows: Vec::new(),
         };
@@ -101,7 +107,7 @@ impl TopicBuilder {
     /// As [`PartitionBuilder::append`], with the name of the partition, and as `row`.
     pub fn build<'a, F>(&mut self, row: F) -> Result<()>
     where
-        F: Fn(usize, &mut Vec<Header<'a>>) -> Result<Values<'a>> + Sync,
+        F: Fn(usize, &mut Vec<Header<'a>>) -> Result<RowValues<'a>> + Sync,
     {
         let is_small = std::mem::take(&mut self.group_bytes) < MIN_PARALLEL_BYTES;
         let topic = &self.topic;
@@ -111,7 +117,7 @@ impl TopicBuilder {
             for number in partition.rows.drain(..) {
                 headers.clear();
                 let (timestamp, key, value) = row(number, &mut headers)?;
-                let appended = partition.builder.append(&Row {
+                let appended = partition.builder.append(&RecordRow {
                     timestamp,
                     key,
                     value,
@@ -136,7 +142,7 @@ impl TopicBuilder {
     }
 
     /// Writes the rest; returns what was built for each partition. The last call of a load.
-    pub fn finish(&mut self) -> Result<Vec<Built>> {
+    pub fn finish(&mut self) -> Result<Vec<BuiltPartition>> {
         each(&mut self.partitions, self.threads, |_, partition| {
             partition.builder.write()
         })?;
@@ -147,9 +153,9 @@ impl TopicBuilder {
 /// Does the work for each partition; each thread takes the next one that none has taken. After a failure, which is
 /// returned, no further one is begun.
 fn each(
-    partitions: &mut [Partition],
+    partitions: &mut [PartitionGroup],
     threads: usize,
-    work: impl Fn(usize, &mut Partition) -> Result<()> + Sync,
+    work: impl Fn(usize, &mut PartitionGroup) -> Result<()> + Sync,
 ) -> Result<()> {
     let threads = threads.min(partitions.len());
     let mut left = partitions.iter_mut().enumerate();

@@ -10,7 +10,7 @@ type Named<'a> = (Option<i32>, Option<&'a [u8]>, &'a [u8]);
 
 fn builder(dir: &Path, count: usize, threads: usize) -> TopicBuilder {
     let fs: Arc<dyn FileSystem> = Arc::new(OsFileSystem);
-    let target = |at| Target {
+    let target = |at| SegmentTarget {
         dir: dir.join(format!("{at}")),
         known: 0,
     };

@@ -27,12 +27,12 @@ const KEPT_BYTES: usize = 16 << 20;
 /// The open sockets of some threads, which are shut down to end the threads' waiting; and how other brokers are
 /// reached.
 pub(super) struct Sockets {
-    open: Mutex<Open>,
+    open: Mutex<OpenSockets>,
     to_brokers: Arc<ToBrokers>,
 }
 
 #[derive(Default)]
-struct Open {
+struct OpenSockets {
     streams: HashMap<u64, TcpStream>,
     last_key: u64,
     is_stopped: bool,

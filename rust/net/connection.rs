@@ -11,16 +11,26 @@ use std::time::Instant;
 
 use mio::net::TcpStream;
 
+use super::framing::Framing;
 use super::input::Input;
-use super::mailbox::ConnectionRef;
+use super::operations::Requester;
 use super::outbox::Outbox;
-use super::proof::Stage;
+use super::proof::ProofStage;
 use super::sasl::Authentication;
 use super::transport::Transport;
 use broker::{Broker, Charge, ClientInfo, HeldBack, Size, UNRESOLVED};
 
+/// A connection of a loop. The id tells it from a later connection in the same place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConnectionRef {
+    /// Place in the loop's table.
+    pub key: usize,
+    /// Unique in this process.
+    pub id: u64,
+}
+
 /// An answer's place in the order.
-enum Slot {
+enum AnswerSlot {
     /// Answered, but behind a request that is not answered yet.
     Ready(Outbox),
     /// A parked operation.
@@ -51,7 +61,7 @@ impl Weight {
     reason = "each is a fact of its own, in any combination"
 )]
 pub struct Connection {
-    /// The connection's place in its loop's table, and its id.
+    /// The connection's place in its loop's table (set by the table), and its id.
     pub reference: ConnectionRef,
     /// Sends and receives the connection's bytes.
     pub transport: Transport<TcpStream>,
@@ -65,7 +75,7 @@ pub struct Connection {
     pub input: Input,
     /// Answers that are being sent.
     pub outbox: Outbox,
-    slots: VecDeque<Slot>,
+    slots: VecDeque<AnswerSlot>,
     muted_by: Option<u64>,
     /// The socket may have more to read.
     pub is_readable: bool,
@@ -82,7 +92,7 @@ pub struct Connection {
     /// How far the client is with proving who it is; `None` on a listener without SASL.
     pub authentication: Option<Box<Authentication>>,
     /// How far the client is with its proof to be a broker.
-    pub proof: Stage,
+    pub proof: ProofStage,
     /// More requests have arrived, but its unsent answers must be sent first.
     pub is_held_up: bool,
     /// The lane in which the connection waits to receive the next frame, or the rest of it, until the broker has room;
@@ -120,7 +130,8 @@ impl Connection {
     pub fn new(
         reference: ConnectionRef,
         transport: Transport<TcpStream>,
-        (ip, listener): (IpAddr, usize),
+        ip: IpAddr,
+        listener: usize,
         client: Arc<ClientInfo>,
         held_back: Arc<HeldBack>,
         now: Instant,
@@ -142,7 +153,7 @@ impl Connection {
             is_warming: false,
             is_closing: false,
             authentication: None,
-            proof: Stage::default(),
+            proof: ProofStage::default(),
             is_held_up: false,
             starved_in: None,
             is_first_starved: false,
@@ -173,23 +184,32 @@ impl Connection {
         }
     }
 
+    /// Who waits for the answer to a request of this connection.
+    pub fn requester(&self, framing: Framing) -> Requester {
+        Requester {
+            connection: self.reference,
+            framing,
+            client: Arc::clone(&self.client),
+        }
+    }
+
     /// The outbox for the next answer: the connection's own, or one behind the answers that wait.
     pub fn answer_box(&mut self) -> &mut Outbox {
         if self.slots.is_empty() {
             return &mut self.outbox;
         }
-        if !matches!(self.slots.back(), Some(Slot::Ready(_))) {
-            self.slots.push_back(Slot::Ready(Outbox::default()));
+        if !matches!(self.slots.back(), Some(AnswerSlot::Ready(_))) {
+            self.slots.push_back(AnswerSlot::Ready(Outbox::default()));
         }
         match self.slots.back_mut() {
-            Some(Slot::Ready(outbox)) => outbox,
+            Some(AnswerSlot::Ready(outbox)) => outbox,
             _ => &mut self.outbox,
         }
     }
 
     /// Leaves a gap for a parked operation; `mutes` stops the serving of later requests until it is answered.
     pub fn wait_for(&mut self, operation: u64, mutes: bool) {
-        self.slots.push_back(Slot::Waiting(operation));
+        self.slots.push_back(AnswerSlot::Waiting(operation));
         if mutes {
             self.muted_by = Some(operation);
         }
@@ -201,12 +221,12 @@ impl Connection {
         if let Some(slot) = self
             .slots
             .iter_mut()
-            .find(|s| matches!(s, Slot::Waiting(o) if *o == operation))
+            .find(|s| matches!(s, AnswerSlot::Waiting(o) if *o == operation))
         {
-            *slot = Slot::Ready(answer);
+            *slot = AnswerSlot::Ready(answer);
         }
-        while let Some(Slot::Ready(_)) = self.slots.front() {
-            if let Some(Slot::Ready(mut ready)) = self.slots.pop_front() {
+        while let Some(AnswerSlot::Ready(_)) = self.slots.front() {
+            if let Some(AnswerSlot::Ready(mut ready)) = self.slots.pop_front() {
                 self.outbox.append(&mut ready);
             }
         }
@@ -244,7 +264,7 @@ impl Connection {
     pub fn waiting(&self) -> Vec<u64> {
         self.slots
             .iter()
-            .filter_map(|s| if let Slot::Waiting(o) = s { Some(*o) } else { None })
+            .filter_map(|s| if let AnswerSlot::Waiting(o) = s { Some(*o) } else { None })
             .collect()
     }
 
@@ -272,7 +292,7 @@ impl Connection {
 
     /// Whether the connection can be closed at once: nothing can be sent, and while it is muted, held back or closing
     /// no read would find the end of the stream.
-    pub fn waits_in_vain(&self) -> bool {
+    pub fn is_unreachable(&self) -> bool {
         self.is_broken && (self.is_muted() || self.is_held_back() || self.is_closing)
     }
 

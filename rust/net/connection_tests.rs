@@ -11,7 +11,8 @@ fn connection() -> Connection {
     Connection::new(
         reference,
         Transport::plain(TcpStream::from_std(socket)),
-        ([127, 0, 0, 1].into(), 0),
+        [127, 0, 0, 1].into(),
+        0,
         client.into(),
         HeldBack::new(Instant::now()),
         Instant::now(),

@@ -6,25 +6,29 @@
 //! refused as in Kafka: an `ApiVersions` of another version gets a version 0 body with error 35; any other unknown API
 //! or version, and any malformed frame, costs the connection and one log line.
 
-mod completion;
-mod framing;
-mod metering;
+mod broker_proof;
+mod sasl_requests;
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use super::apis;
+use super::close_reason::CloseReason;
+use super::completion::try_complete;
 use super::connection::Connection;
-use super::elsewhere::{Away, Body, Task, Whole, Work};
+use super::framing::{Framing, SIZE_BYTES, answer, framed_answer};
 use super::mailbox::Mailbox;
-use super::operations::{Framing, Operation, Operations, Parked};
+use super::metering::serve_metered;
+use super::operations::{ApiVersion, Parked, ParkedOperation, ParkedOperations, Requester, TaskHandle};
 use super::proof::Proof;
-use super::refusals::Refusals;
-use super::sasl::{self, credentials::Credentials};
+use super::refusals::ClientRefusals;
+use super::request_body::RequestBody;
+use super::request_tasks::{RequestTask, TaskWork, WholeRequest};
+use super::sasl::credentials::Credentials;
 use base::error::ErrorCode;
 use broker::{
     Api, Attempt, Broker, ClientInfo, ControlRequest, Delayed, Event, Executor, Request, Scratch, Served, Tried,
-    Waiter, start_waiting,
+    start_waiting,
 };
 use protocol::mended::{MOST, mended};
 use protocol::throttle_time::throttle_time_at;
@@ -33,38 +37,15 @@ use protocol::{
     encode_api_versions_unsupported,
 };
 
-use framing::SIZE_BYTES;
-
-pub use completion::try_complete;
-pub use framing::{answer, framed, framed_answer};
-pub use metering::{hold_answer, metered, serve_metered};
-
-/// Why a connection must be closed.
-#[derive(Debug, thiserror::Error)]
-pub enum Refused {
-    /// The bytes are not a request.
-    #[error("malformed request with api key {0} version {1}: {2}")]
-    Malformed(i16, i16, WireError),
-    /// An API or version that is not served.
-    #[error("unsupported request: api key {0} version {1}")]
-    Unsupported(i16, i16),
-    /// A request of a client that has not proven who it is, or whose proof has expired.
-    #[error("the client has to authenticate before a request with api key {0}")]
-    Unproven(i16),
-    /// An acks=0 produce failed; there is no other way to tell the client.
-    #[error("a produce with acks=0 failed")]
-    SilentFailure,
-}
-
 /// A frame: in a buffer of the loop, or in its own buffer behind its size prefix.
-pub enum Frame<'a> {
+pub enum RequestFrame<'a> {
     /// In a shared buffer: copied when the frame must be kept.
     Shared(&'a mut [u8]),
     /// In its own buffer, which may be kept without a copy.
     Own(Vec<u8>),
 }
 
-impl Frame<'_> {
+impl RequestFrame<'_> {
     /// A frame of a header and a body.
     #[cold]
     fn own(header: &[u8], body: &[u8]) -> Self {
@@ -78,10 +59,10 @@ impl Frame<'_> {
         }
     }
 
-    fn into_body(self, body_at: usize) -> Body {
+    fn into_body(self, body_at: usize) -> RequestBody {
         match self {
-            Self::Shared(bytes) => Body::new(bytes.get(body_at..).unwrap_or_default().to_vec(), 0),
-            Self::Own(bytes) => Body::new(bytes, SIZE_BYTES + body_at),
+            Self::Shared(bytes) => RequestBody::new(bytes.get(body_at..).unwrap_or_default().to_vec(), 0),
+            Self::Own(bytes) => RequestBody::new(bytes, SIZE_BYTES + body_at),
         }
     }
 }
@@ -95,15 +76,13 @@ pub struct Context<'a> {
     /// The users of SCRAM.
     pub credentials: &'a Credentials,
     /// What the log says of clients that are not let in.
-    pub refusals: &'a Refusals,
+    pub refusals: &'a ClientRefusals,
     /// The loop's parked operations.
-    pub operations: &'a mut Operations,
+    pub operations: &'a mut ParkedOperations,
     /// The loop's buffers.
     pub scratch: &'a mut Scratch,
     /// The loop's mailbox, to which other threads post their results.
     pub mailbox: &'a Arc<Mailbox>,
-    /// Makes the waiter that wakes an operation of the loop.
-    pub waiter: &'a dyn Fn(u64) -> Waiter,
     /// Wall clock, ms.
     pub now_ms: i64,
     /// Monotonic clock.
@@ -112,7 +91,7 @@ pub struct Context<'a> {
 
 /// A request that the data plane serves, without its body. `mends`: how many more of its strings may be mended.
 #[derive(Clone, Copy)]
-struct Asked {
+struct ApiCall {
     mends: u8,
     api: &'static dyn Api,
     version: i16,
@@ -122,7 +101,11 @@ struct Asked {
 }
 
 /// Serves one frame; a refusal closes the connection.
-pub fn serve(mut frame: Frame<'_>, connection: &mut Connection, context: &mut Context<'_>) -> Result<(), Refused> {
+pub fn serve(
+    mut frame: RequestFrame<'_>,
+    connection: &mut Connection,
+    context: &mut Context<'_>,
+) -> Result<(), CloseReason> {
     let table = context.broker.apis();
     let bytes = frame.bytes();
     if connection
@@ -130,14 +113,14 @@ pub fn serve(mut frame: Frame<'_>, connection: &mut Connection, context: &mut Co
         .as_ref()
         .is_some_and(|it| it.takes_raw_tokens())
     {
-        sasl::raw_token(bytes, connection, context);
+        sasl_requests::raw_token(bytes, connection, context);
         return Ok(());
     }
     let header = match RequestHeader::parse(bytes, |key, version| table.is_flexible(key, version)) {
         Ok(header) => header,
         Err(error) => match mended(bytes, error) {
-            Some(mended) => return serve(Frame::own(&[], &mended), connection, context),
-            None => return Err(Refused::Malformed(-1, -1, error)),
+            Some(mended) => return serve(RequestFrame::own(&[], &mended), connection, context),
+            None => return Err(CloseReason::Malformed(-1, -1, error)),
         },
     };
     let (key, version, body_at) = (header.api_key, header.api_version, header.body_at);
@@ -151,13 +134,15 @@ pub fn serve(mut frame: Frame<'_>, connection: &mut Connection, context: &mut Co
         .as_ref()
         .is_some_and(|it| !it.admits(key, context.now))
     {
-        return Err(Refused::Unproven(key));
+        return Err(CloseReason::Unproven(key));
     }
     if !table.get(key).is_some_and(|range| range.serves(version)) {
         if key != ApiTable::API_VERSIONS {
-            return Err(Refused::Unsupported(key, version));
+            return Err(CloseReason::Unsupported(key, version));
         }
-        answer(connection, framing, |out| encode_api_versions_unsupported(out, &table));
+        answer(connection.answer_box(), framing, |out| {
+            encode_api_versions_unsupported(out, &table);
+        });
         return Ok(());
     }
     context.broker.metrics().count_request(key);
@@ -166,7 +151,7 @@ pub fn serve(mut frame: Frame<'_>, connection: &mut Connection, context: &mut Co
         find_account(connection, context);
     }
     if let Some(api) = apis::find(key) {
-        let asked = Asked {
+        let call = ApiCall {
             mends: MOST,
             api,
             version,
@@ -174,45 +159,42 @@ pub fn serve(mut frame: Frame<'_>, connection: &mut Connection, context: &mut Co
             body_bytes: bytes.len().saturating_sub(body_at),
             framing,
         };
-        return serve_api(asked, frame, connection, context);
+        return serve_api(call, frame, connection, context);
     }
     let body = &bytes[body_at..];
     let served = match key {
-        ApiTable::API_VERSIONS => api_versions(version, body, framing, connection, (&table, context.broker)),
+        ApiTable::API_VERSIONS => api_versions(version, body, framing, connection, &table, context.broker),
         ApiTable::SASL_HANDSHAKE if connection.authentication.is_some() => {
-            sasl::handshake(version, body, framing, connection)
+            sasl_requests::handshake(version, body, framing, connection)
         }
         ApiTable::SASL_AUTHENTICATE if connection.authentication.is_some() => {
-            sasl::authenticate(version, body, framing, connection, context)
+            sasl_requests::authenticate(version, body, framing, connection, context)
         }
-        ApiTable::SASL_HANDSHAKE => context.proof.handshake(body, framing, connection),
-        ApiTable::SASL_AUTHENTICATE => {
-            let proof = context.proof;
-            proof.authenticate(version, body, framing, connection, context.broker)
-        }
+        ApiTable::SASL_HANDSHAKE => broker_proof::handshake(body, framing, connection, context),
+        ApiTable::SASL_AUTHENTICATE => broker_proof::authenticate(version, body, framing, connection, context),
         _ => {
             let body = frame.into_body(body_at).into_vec();
-            control((key, version), body, None, framing, connection, context);
+            control(ApiVersion { key, version }, body, None, framing, connection, context);
             Ok(())
         }
     };
-    served.map_err(|e| Refused::Malformed(key, version, e))
+    served.map_err(|e| CloseReason::Malformed(key, version, e))
 }
 
 /// Serves a request of one of the data plane's APIs, as far as a network loop may.
 fn serve_api(
-    asked: Asked,
-    mut frame: Frame<'_>,
+    call: ApiCall,
+    mut frame: RequestFrame<'_>,
     connection: &mut Connection,
     context: &mut Context<'_>,
-) -> Result<(), Refused> {
-    let (api, version, framing) = (asked.api, asked.version, asked.framing);
-    let client = Arc::clone(&connection.client);
+) -> Result<(), CloseReason> {
+    let (api, version, framing) = (call.api, call.version, call.framing);
+    let requester = connection.requester(framing);
     let request = Request {
         broker: context.broker,
         version,
-        caller: client.caller(),
-        body: frame.bytes().get_mut(asked.body_at..).unwrap_or_default(),
+        caller: requester.client.caller(),
+        body: frame.bytes().get_mut(call.body_at..).unwrap_or_default(),
         scratch: context.scratch,
         executor: Executor::Loop,
         may_hand_over: true,
@@ -223,35 +205,35 @@ fn serve_api(
         serve_metered(api, request, framing, out)
     });
     let Err(served) = answered else { return Ok(()) };
-    if let (Err(error), Some(mends)) = (&served, asked.mends.checked_sub(1)) {
+    if let (Err(error), Some(mends)) = (&served, call.mends.checked_sub(1)) {
         let bytes = frame.bytes();
-        let (header, body) = bytes.split_at(asked.body_at.min(bytes.len()));
+        let (header, body) = bytes.split_at(call.body_at.min(bytes.len()));
         if let Some(body) = mended(body, *error) {
             let body_bytes = body.len();
-            let frame = Frame::own(header, &body);
-            let asked = Asked {
+            let frame = RequestFrame::own(header, &body);
+            let call = ApiCall {
                 mends,
                 body_bytes,
-                ..asked
+                ..call
             };
-            return serve_api(asked, frame, connection, context);
+            return serve_api(call, frame, connection, context);
         }
     }
-    match served.map_err(|e| Refused::Malformed(api.key(), version, e))? {
+    match served.map_err(|e| CloseReason::Malformed(api.key(), version, e))? {
         Served::Answered(_) | Served::Silent => {}
-        Served::Disconnect => return Err(Refused::SilentFailure),
-        Served::Delayed(delayed) => park(delayed, asked, client, connection, context),
+        Served::Disconnect => return Err(CloseReason::SilentFailure),
+        Served::Delayed(delayed) => park(delayed, call, requester, connection, context),
         Served::Elsewhere(errand) => {
-            let work = Work::of(errand, || Whole {
+            let work = TaskWork::of(errand, || WholeRequest {
                 api,
                 version,
                 may_hand_over: true,
-                body: frame.into_body(asked.body_at),
+                body: frame.into_body(call.body_at),
             });
-            leave(work, asked, client, connection, context);
+            start_task(work, call, requester, connection, context);
         }
         Served::Control(first) => {
-            let mut body = frame.into_body(asked.body_at);
+            let mut body = frame.into_body(call.body_at);
             let (request, kept) = match first {
                 None => (body.into_vec(), None),
                 Some(first) => {
@@ -259,7 +241,11 @@ fn serve_api(
                     (first, Some(body))
                 }
             };
-            control((api.key(), version), request, kept, framing, connection, context);
+            let api = ApiVersion {
+                key: api.key(),
+                version,
+            };
+            control(api, request, kept, framing, connection, context);
         }
     }
     Ok(())
@@ -268,79 +254,65 @@ fn serve_api(
 /// Parks a delayed answer, unless it can be completed at once.
 fn park(
     mut delayed: Box<dyn Delayed>,
-    asked: Asked,
-    client: Arc<ClientInfo>,
+    call: ApiCall,
+    requester: Requester,
     connection: &mut Connection,
     context: &mut Context<'_>,
 ) {
-    let (number, framing) = (context.operations.number(), asked.framing);
-    let waiter = (context.waiter)(number);
+    let number = context.operations.number();
+    let waiter = context.mailbox.waiter(number);
     let attempt = Attempt {
         broker: context.broker,
-        caller: client.caller(),
+        caller: requester.client.caller(),
         is_due: false,
         executor: Executor::Loop,
         now: context.now,
     };
     let tried = start_waiting(&mut *delayed, &waiter, &mut |delayed| {
-        try_complete(delayed, &attempt, framing, connection.answer_box())
+        try_complete(delayed, &attempt, call.framing, connection.answer_box())
     });
     match tried {
         Tried::Answered(_) => {}
-        Tried::Cold => leave(Work::Try(delayed, false), asked, client, connection, context),
+        Tried::Cold => start_task(TaskWork::Try(delayed, false), call, requester, connection, context),
         Tried::Append(left, body) => {
-            let work = Work::Append(left, Body::new(body, 0));
-            leave(work, asked, client, connection, context);
+            let work = TaskWork::Append(left, RequestBody::new(body, 0));
+            start_task(work, call, requester, connection, context);
         }
         Tried::Waits => {
             connection.wait_for(number, delayed.mutes());
             let deadline = Some(delayed.deadline());
-            let operation = Operation {
-                connection: connection.reference,
-                framing,
-                client,
-                parked: Parked::Delayed(delayed),
-            };
-            context.operations.park(number, operation, deadline);
+            let parked = Parked::Delayed(delayed);
+            context
+                .operations
+                .park(number, ParkedOperation { requester, parked }, deadline);
         }
     }
 }
 
 /// Hands a request to another thread; the connection is muted until it is answered.
-fn leave(
-    mut work: Work,
-    asked: Asked,
-    client: Arc<ClientInfo>,
+fn start_task(
+    mut work: TaskWork,
+    call: ApiCall,
+    requester: Requester,
     connection: &mut Connection,
     context: &mut Context<'_>,
 ) {
-    let (number, framing) = (context.operations.number(), asked.framing);
+    let number = context.operations.number();
     connection.wait_for(number, true);
-    let mut away = Away::default();
-    away.expect_answer(asked.body_bytes, &work, context.broker.unsent());
+    let handle = TaskHandle::expecting(work.expected_answer(call.body_bytes, context.broker.unsent()));
     work.charge(context.broker);
-    let task = Task::new(
-        context.broker,
-        context.mailbox,
-        (number, framing),
-        Arc::clone(&client),
-        &away,
-        work,
-    );
-    let operation = Operation {
-        connection: connection.reference,
-        framing,
-        client,
-        parked: Parked::Away(away),
-    };
-    context.operations.park(number, operation, None);
+    let task = RequestTask::new(context.broker, context.mailbox, number, &requester, &handle, work);
+    let parked = Parked::Task(handle);
+    context
+        .operations
+        .park(number, ParkedOperation { requester, parked }, None);
     task.submit();
 }
 
 /// Finds where the requests of a connection are counted. Brokers that have proven the secret have no quota.
 #[cold]
 fn find_account(connection: &mut Connection, context: &Context<'_>) {
-    let quotas = &context.broker.quotas();
+    let quotas = context.broker.quotas();
     connection.quota_generation = quotas.generation_to_resolve();
     let client = &connection.client;
     let is_exempt = client.is_broker && context.proof.is_asked_for();
@@ -363,7 +335,8 @@ fn api_versions(
     body: &[u8],
     framing: Framing,
     connection: &mut Connection,
-    (table, broker): (&ApiTable, &Broker),
+    table: &ApiTable,
+    broker: &Broker,
 ) -> Result<(), WireError> {
     let request = match ApiVersionsRequest::decode(version, body) {
         Err(WireError::InvalidUtf8 { .. }) => None,
@@ -394,7 +367,7 @@ fn api_versions(
     };
     let quotas = connection.client.quotas.as_ref();
     let throttle_time_ms = quotas.map_or(0, |quotas| quotas.throttle_requests(Instant::now()));
-    answer(connection, framing, |out| {
+    answer(connection.answer_box(), framing, |out| {
         encode_api_versions_response(out, version, (table, features), code, throttle_time_ms);
     });
     Ok(())
@@ -402,9 +375,9 @@ fn api_versions(
 
 /// Queues a request for the control plane; the connection waits for its answer.
 fn control(
-    (api_key, api_version): (i16, i16),
+    api: ApiVersion,
     mut body: Vec<u8>,
-    kept: Option<Body>,
+    kept: Option<RequestBody>,
     framing: Framing,
     connection: &mut Connection,
     context: &mut Context<'_>,
@@ -412,36 +385,23 @@ fn control(
     body.shrink_to_fit();
     let token = context.operations.number();
     connection.wait_for(token, true);
-    let client = Arc::clone(&connection.client);
-    let operation = Operation {
-        connection: connection.reference,
-        framing,
-        client: Arc::clone(&client),
-        parked: Parked::Control {
-            api_key,
-            api_version,
-            body: kept,
-        },
-    };
-    context.operations.park(token, operation, None);
-    push_control(context.broker, (token, framing), (api_key, api_version), client, body);
+    let requester = connection.requester(framing);
+    push_control(context.broker, token, api, &requester, body);
+    let parked = Parked::Control { api, body: kept };
+    context
+        .operations
+        .park(token, ParkedOperation { requester, parked }, None);
 }
 
-/// Queues a parked request for the control plane.
-pub fn push_control(
-    broker: &Broker,
-    (token, framing): (u64, Framing),
-    (api_key, api_version): (i16, i16),
-    client: Arc<ClientInfo>,
-    body: Vec<u8>,
-) {
+/// Queues a request of this loop for the control plane, which answers it by its token.
+pub fn push_control(broker: &Broker, token: u64, api: ApiVersion, requester: &Requester, body: Vec<u8>) {
     let charge = broker.control().charge(body.len());
     broker.events().push(Event::Request(ControlRequest {
         token,
-        api_key,
-        api_version,
-        correlation_id: framing.correlation_id,
-        client,
+        api_key: api.key,
+        api_version: api.version,
+        correlation_id: requester.framing.correlation_id,
+        client: Arc::clone(&requester.client),
         body,
         charge,
     }));

@@ -12,13 +12,14 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 use parking_lot::{Mutex, RwLock};
 
+use super::network::ListenerSecurity;
 use super::operations::ParkedAppend;
 use super::peers::BrokerPeers;
 use super::proof::BrokerUsers;
 use super::replica_fetchers::ReplicaFetchers;
 use super::sasl::credentials::Credentials;
 use super::sasl::mechanism::SaslSettings;
-use super::server::{ListenerConfig, Security, Server};
+use super::server::{ListenerConfig, Server};
 use super::tls::context::TlsContext;
 use super::to_brokers::ToBrokers;
 use base::error::{ErrorCode, Result};
@@ -31,7 +32,7 @@ use record::Origin;
 
 /// One step of a removal of committed offsets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Removing {
+pub struct RemovalStep {
     /// Whether tombstones were appended; `AppendDone` reports when they are durable.
     pub has_begun: bool,
     /// Whether offsets are left for another step.
@@ -44,7 +45,7 @@ pub struct Removing {
 pub struct Engine {
     broker: Arc<Broker>,
     server: RwLock<Option<Server>>,
-    security: Mutex<Security>,
+    security: Mutex<ListenerSecurity>,
     /// The users of SCRAM.
     credentials: Arc<Credentials>,
     /// How other brokers are reached.
@@ -69,7 +70,7 @@ impl Engine {
             transactions: Mutex::default(),
             broker,
             server: RwLock::new(None),
-            security: Mutex::new(Security {
+            security: Mutex::new(ListenerSecurity {
                 tls: HashMap::new(),
                 sasl: HashMap::new(),
                 credentials: Arc::clone(&credentials),
@@ -253,10 +254,10 @@ impl Engine {
     ///
     /// # Errors
     /// The error code for clients of the group.
-    pub fn remove_offsets(&self, token: u64, index: i32, removal: &Removal<'_>) -> Result<Removing, ErrorCode> {
+    pub fn remove_offsets(&self, token: u64, index: i32, removal: &Removal<'_>) -> Result<RemovalStep, ErrorCode> {
         let now_ms = self.broker.context().clock.now_ms();
         let removed = coordinator::remove(&self.broker, self.groups(), index, removal, now_ms)?;
-        let removing = Removing {
+        let removing = RemovalStep {
             has_begun: removed.appended.is_some(),
             has_more: removed.has_more,
             is_kept: removed.is_kept,

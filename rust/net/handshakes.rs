@@ -18,9 +18,9 @@ use std::time::{Duration, Instant};
 use mio::{Events, Interest, Poll, Token, Waker};
 use parking_lot::Mutex;
 
-use super::server::Shared;
+use super::network::Network;
 use super::tls::context::TlsContext;
-use super::tls::{Shaken, TlsLayer};
+use super::tls::{HandshakeProgress, TlsLayer, TlsPeer};
 use broker::Principal;
 use client::tls::{certificate, principal};
 use turns::Turns;
@@ -33,16 +33,8 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 const NICE: i32 = 5;
 const WAKER: Token = Token(usize::MAX);
 
-/// A connection whose client has made a handshake.
-pub struct Secured {
-    /// Its layer.
-    pub layer: Box<TlsLayer>,
-    /// The identity in the client's certificate; anonymous without one.
-    pub principal: Principal,
-}
-
 /// A connection that was accepted.
-struct Arrived {
+struct AcceptedSocket {
     socket: TcpStream,
     ip: IpAddr,
     listener: usize,
@@ -52,11 +44,11 @@ struct Arrived {
 /// The way to the thread.
 pub struct Handshakes {
     waker: Waker,
-    arrived: Mutex<Vec<Arrived>>,
+    arrived: Mutex<Vec<AcceptedSocket>>,
     is_stopped: AtomicBool,
 }
 
-struct Open {
+struct OpenHandshake {
     socket: mio::net::TcpStream,
     ip: IpAddr,
     listener: usize,
@@ -65,28 +57,28 @@ struct Open {
 }
 
 /// What the thread works with.
-pub struct Shaker {
+pub struct HandshakeThread {
     handshakes: Arc<Handshakes>,
     poll: Poll,
-    open: HashMap<usize, Open>,
+    open: HashMap<usize, OpenHandshake>,
     /// In the order of arrival, with the time at which each ends.
     deadlines: VecDeque<(Instant, usize)>,
     next: usize,
     /// Suspects, in the order of arrival.
-    waiting: VecDeque<Arrived>,
+    waiting: VecDeque<AcceptedSocket>,
     turns: Turns,
 }
 
 impl Handshakes {
     /// The way to a thread, and what the thread runs.
-    pub fn new() -> io::Result<(Arc<Self>, Shaker)> {
+    pub fn new() -> io::Result<(Arc<Self>, HandshakeThread)> {
         let poll = Poll::new()?;
         let handshakes = Arc::new(Self {
             waker: Waker::new(poll.registry(), WAKER)?,
             arrived: Mutex::default(),
             is_stopped: AtomicBool::new(false),
         });
-        let shaker = Shaker {
+        let shaker = HandshakeThread {
             handshakes: Arc::clone(&handshakes),
             poll,
             open: HashMap::new(),
@@ -100,7 +92,7 @@ impl Handshakes {
 
     /// Hands a connection to the thread.
     pub fn begin(&self, socket: TcpStream, ip: IpAddr, listener: usize, context: Arc<TlsContext>) {
-        self.arrived.lock().push(Arrived {
+        self.arrived.lock().push(AcceptedSocket {
             socket,
             ip,
             listener,
@@ -117,9 +109,9 @@ impl Handshakes {
     }
 }
 
-impl Shaker {
+impl HandshakeThread {
     /// Runs until stopped.
-    pub fn run(mut self, shared: &Weak<Shared>) -> io::Result<()> {
+    pub fn run(mut self, network: &Weak<Network>) -> io::Result<()> {
         // Where it is not allowed the thread competes with the loops as an equal.
         let _ = rustix::process::nice(NICE);
         let mut events = Events::with_capacity(256);
@@ -128,29 +120,31 @@ impl Shaker {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 result => result?,
             }
-            let Some(shared) = shared.upgrade() else { return Ok(()) };
+            let Some(network) = network.upgrade() else {
+                return Ok(());
+            };
             if self.handshakes.is_stopped.load(Ordering::Acquire) {
                 return Ok(());
             }
             for event in &events {
                 if event.token() != WAKER {
-                    self.go_on(event.token().0, &shared);
+                    self.go_on(event.token().0, &network);
                 }
             }
             let arrived = std::mem::take(&mut *self.handshakes.arrived.lock());
             for arrived in arrived {
-                if shared.refusals.is_suspect(arrived.ip) {
-                    self.wait(arrived, &shared);
+                if network.refusals.is_suspect(arrived.ip) {
+                    self.wait(arrived, &network);
                 } else {
-                    self.begin(arrived, &shared);
+                    self.begin(arrived, &network);
                 }
             }
             while !self.waiting.is_empty() && self.turns.take(Instant::now()) {
                 if let Some(suspect) = self.waiting.pop_front() {
-                    self.begin(suspect, &shared);
+                    self.begin(suspect, &network);
                 }
             }
-            self.end_late(&shared);
+            self.end_late(&network);
         }
     }
 
@@ -164,17 +158,17 @@ impl Shaker {
     }
 
     /// A suspect waits for its turn; the oldest gives way to another.
-    fn wait(&mut self, arrived: Arrived, shared: &Shared) {
+    fn wait(&mut self, arrived: AcceptedSocket, network: &Network) {
         if self.waiting.len() >= MAX_OPEN
             && let Some(oldest) = self.waiting.pop_front()
         {
-            release_refused((oldest.ip, oldest.listener), "too many handshakes are open", shared);
+            release_refused(oldest.ip, oldest.listener, "too many handshakes are open", network);
         }
         self.waiting.push_back(arrived);
     }
 
-    fn begin(&mut self, arrived: Arrived, shared: &Shared) {
-        let Arrived {
+    fn begin(&mut self, arrived: AcceptedSocket, network: &Network) {
+        let AcceptedSocket {
             socket,
             ip,
             listener,
@@ -183,7 +177,7 @@ impl Shaker {
         while self.open.len() >= MAX_OPEN
             && let Some((_, oldest)) = self.deadlines.pop_front()
         {
-            self.refuse(oldest, "too many handshakes are open", shared);
+            self.refuse(oldest, "too many handshakes are open", network);
         }
         let mut socket = mio::net::TcpStream::from_std(socket);
         let number = self.next;
@@ -192,11 +186,11 @@ impl Shaker {
         let layer = TlsLayer::new(Arc::clone(&context.config));
         let registered = self.poll.registry().register(&mut socket, Token(number), interest);
         let (Ok(layer), Ok(())) = (layer, registered) else {
-            return shared.release(ip, listener);
+            return network.release(ip, listener);
         };
         self.open.insert(
             number,
-            Open {
+            OpenHandshake {
                 socket,
                 ip,
                 listener,
@@ -204,46 +198,46 @@ impl Shaker {
                 layer: Box::new(layer),
             },
         );
-        let limit = shared.broker.options().connection_setup_timeout;
+        let limit = network.broker.options().connection_setup_timeout;
         self.deadlines.push_back((Instant::now() + limit, number));
-        self.go_on(number, shared);
+        self.go_on(number, network);
     }
 
-    fn go_on(&mut self, number: usize, shared: &Shared) {
+    fn go_on(&mut self, number: usize, network: &Network) {
         let Some(open) = self.open.get_mut(&number) else { return };
         match open.layer.shake(&open.socket) {
-            Ok(Shaken::Waits) => {}
-            Ok(Shaken::Done) => self.finish(number, shared),
-            Err(error) => self.refuse(number, &error.to_string(), shared),
+            Ok(HandshakeProgress::Waits) => {}
+            Ok(HandshakeProgress::Done) => self.finish(number, network),
+            Err(error) => self.refuse(number, &error.to_string(), network),
         }
     }
 
-    fn finish(&mut self, number: usize, shared: &Shared) {
+    fn finish(&mut self, number: usize, network: &Network) {
         let found = self.open.get(&number);
-        let Some(principal) = found.map(|open| principal_of(open, shared.sasl_of(open.listener).is_some())) else {
+        let Some(principal) = found.map(|open| principal_of(open, network.sasl_of(open.listener).is_some())) else {
             return;
         };
         let principal = match principal {
             Ok(principal) => principal,
-            Err(reason) => return self.refuse(number, &reason, shared),
+            Err(reason) => return self.refuse(number, &reason, network),
         };
         let Some(mut open) = self.open.remove(&number) else {
             return;
         };
         if self.poll.registry().deregister(&mut open.socket).is_err() {
-            return shared.release(open.ip, open.listener);
+            return network.release(open.ip, open.listener);
         }
-        if shared.sasl_of(open.listener).is_none() {
-            shared.refusals.note_let_in(open.ip);
+        if network.sasl_of(open.listener).is_none() {
+            network.refusals.note_let_in(open.ip);
         }
-        let secured = Secured {
+        let secured = TlsPeer {
             layer: open.layer,
             principal,
         };
-        shared.hand_to_loop(open.socket.into(), open.listener, Some(Box::new(secured)));
+        network.hand_to_loop(open.socket.into(), open.listener, Some(Box::new(secured)));
     }
 
-    fn end_late(&mut self, shared: &Shared) {
+    fn end_late(&mut self, network: &Network) {
         let now = Instant::now();
         while let Some((at, number)) = self.deadlines.front().copied() {
             let is_open = self.open.contains_key(&number);
@@ -252,31 +246,31 @@ impl Shaker {
             }
             self.deadlines.pop_front();
             if is_open {
-                self.refuse(number, "it did not finish in time", shared);
+                self.refuse(number, "it did not finish in time", network);
             }
         }
     }
 
-    fn refuse(&mut self, number: usize, reason: &str, shared: &Shared) {
+    fn refuse(&mut self, number: usize, reason: &str, network: &Network) {
         let Some(mut open) = self.open.remove(&number) else {
             return;
         };
         // The socket is closed when it is dropped, whether deregistering fails or not.
         let _ = self.poll.registry().deregister(&mut open.socket);
-        release_refused((open.ip, open.listener), reason, shared);
+        release_refused(open.ip, open.listener, reason, network);
     }
 }
 
 /// Frees the place of a client without a handshake, and says why.
-fn release_refused((ip, listener): (IpAddr, usize), reason: &str, shared: &Shared) {
-    shared.release(ip, listener);
+fn release_refused(ip: IpAddr, listener: usize, reason: &str, network: &Network) {
+    network.release(ip, listener);
     let reason = format!("SSL handshake failed: {reason}");
-    let listener = shared.listener_name(listener);
-    shared.refusals.note(&shared.broker, ip, &listener, &reason);
+    let listener = network.listener_name(listener);
+    network.refusals.note(&network.broker, ip, &listener, &reason);
 }
 
 /// The identity in the client's certificate. With SASL the identity comes later, and no rule for names applies.
-fn principal_of(open: &Open, has_sasl: bool) -> Result<Principal, String> {
+fn principal_of(open: &OpenHandshake, has_sasl: bool) -> Result<Principal, String> {
     let Some(certificate) = open.layer.peer_certificates().first() else {
         return Ok(broker::ANONYMOUS.clone());
     };

@@ -8,22 +8,22 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Instant;
 
-use super::mailbox::ConnectionRef;
-use super::reactor::Reactor;
+use super::connection::ConnectionRef;
+use super::connections::Connections;
 
 /// Timers from which on those of closed connections are looked for.
 const MIN_CHECKED: usize = 1024;
 
 /// See the module.
 #[derive(Default)]
-pub(super) struct HeldBackTimers {
+pub struct HeldBackTimers {
     /// When a connection may be served: its place in the loop's table, and its id.
     timers: BinaryHeap<Reverse<(Instant, usize, u64)>>,
 }
 
 impl HeldBackTimers {
     /// When the next timer is due.
-    pub(super) fn next(&self) -> Option<Instant> {
+    pub fn next(&self) -> Option<Instant> {
         self.timers.peek().map(|Reverse((at, ..))| *at)
     }
 
@@ -34,42 +34,38 @@ impl HeldBackTimers {
         let Reverse((_, key, id)) = self.timers.pop()?;
         Some(ConnectionRef { key, id })
     }
-}
 
-impl Reactor {
     /// Sets a timer for a connection that is held back and has none.
-    pub(super) fn set_timer_if_held_back(&mut self, reference: ConnectionRef, now: Instant) {
-        let Some(connection) = self.connections.get_mut(reference.key) else {
+    pub fn set_if_held_back(&mut self, reference: ConnectionRef, connections: &mut Connections, now: Instant) {
+        let Some(connection) = connections.get_mut(reference) else {
             return;
         };
         if connection.has_timer || !connection.is_held_back() {
             return;
         }
         let Some(until) = connection.held_back.end(now) else {
-            return self.queue(reference); // it was held back for less than a turn of the loop
+            return connections.queue(reference); // it was held back for less than a turn of the loop
         };
         connection.has_timer = true;
         connection.is_first_starved = false; // another connection makes progress in its place
-        let timers = &mut self.held_back.timers;
-        timers.push(Reverse((until, reference.key, reference.id)));
-        if timers.len() > MIN_CHECKED && timers.len() / 2 > self.connections.len() {
-            let connections = &self.connections;
-            timers.retain(|Reverse((_, key, id))| connections.get(*key).is_some_and(|c| c.reference.id == *id));
+        self.timers.push(Reverse((until, reference.key, reference.id)));
+        if self.timers.len() > MIN_CHECKED && self.timers.len() / 2 > connections.len() {
+            let is_open = |key, id| connections.get(ConnectionRef { key, id }).is_some();
+            self.timers.retain(|Reverse((_, key, id))| is_open(*key, *id));
         }
     }
 
-    /// Serves connections whose time is over.
-    pub(super) fn serve_held_back(&mut self, now: Instant) {
-        while let Some(reference) = self.held_back.pop_due(now) {
-            if !self.find(reference) {
+    /// Queues the connections whose time is over.
+    pub fn release_due(&mut self, connections: &mut Connections, now: Instant) {
+        while let Some(reference) = self.pop_due(now) {
+            let Some(connection) = connections.get_mut(reference) else {
                 continue;
-            }
-            let connection = &mut self.connections[reference.key];
+            };
             connection.has_timer = false;
             if connection.held_back.end(now).is_none() {
-                self.queue(reference);
+                connections.queue(reference);
             } else {
-                self.set_timer_if_held_back(reference, now);
+                self.set_if_held_back(reference, connections, now);
             }
         }
     }

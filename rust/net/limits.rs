@@ -15,7 +15,7 @@ use broker::ConnectionOptions;
 const MAX_TURNED_AWAY: usize = 256;
 
 #[derive(Default)]
-struct Counts {
+struct ConnectionCounts {
     all: usize,
     by_listener: Vec<usize>,
     by_ip: HashMap<IpAddr, usize>,
@@ -23,22 +23,22 @@ struct Counts {
 
 /// The counts of one broker.
 pub struct ConnectionLimits {
-    counts: Mutex<Counts>,
+    counts: Mutex<ConnectionCounts>,
 }
 
 impl ConnectionLimits {
     /// No connections on any of `listeners` listeners.
     pub fn new(listeners: usize) -> Self {
         Self {
-            counts: Mutex::new(Counts {
+            counts: Mutex::new(ConnectionCounts {
                 by_listener: vec![0; listeners],
-                ..Counts::default()
+                ..ConnectionCounts::default()
             }),
         }
     }
 
     /// Counts a new connection on a listener, whose name and number are given; false when it must be refused.
-    pub fn admit(&self, ip: IpAddr, (listener, name): (usize, &str), options: &ConnectionOptions) -> bool {
+    pub fn admit(&self, ip: IpAddr, listener: usize, name: &str, options: &ConnectionOptions) -> bool {
         let max_of_ip = options.max_of_ip.get(&ip).copied().unwrap_or(options.max_per_ip);
         let max_of_listener = options.of_listener(name).max;
         let mut counts = self.counts.lock();
@@ -79,38 +79,38 @@ impl ConnectionLimits {
 /// Connections of addresses that open too many a second: they are closed after a while, unserved, so that a client
 /// that dials again at once gains nothing (KIP-612).
 #[derive(Default)]
-pub struct TurnedAway {
-    sockets: BinaryHeap<Turned>,
+pub struct RejectedConnections {
+    sockets: BinaryHeap<RejectedConnection>,
 }
 
-struct Turned {
+struct RejectedConnection {
     /// Closed when it is dropped.
     _socket: TcpStream,
     at: Instant,
 }
 
-impl PartialEq for Turned {
+impl PartialEq for RejectedConnection {
     fn eq(&self, other: &Self) -> bool {
         self.at == other.at
     }
 }
 
-impl Eq for Turned {}
+impl Eq for RejectedConnection {}
 
-impl PartialOrd for Turned {
+impl PartialOrd for RejectedConnection {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Turned {
+impl Ord for RejectedConnection {
     /// The first to be closed is the greatest.
     fn cmp(&self, other: &Self) -> Ordering {
         other.at.cmp(&self.at)
     }
 }
 
-impl TurnedAway {
+impl RejectedConnections {
     /// Whether another connection can wait; else it must be closed at once.
     pub fn has_room(&self) -> bool {
         self.sockets.len() < MAX_TURNED_AWAY
@@ -118,7 +118,7 @@ impl TurnedAway {
 
     /// Keeps a connection until `at`.
     pub fn push(&mut self, socket: TcpStream, at: Instant) {
-        self.sockets.push(Turned { _socket: socket, at });
+        self.sockets.push(RejectedConnection { _socket: socket, at });
     }
 
     /// When the next connection is to be closed.

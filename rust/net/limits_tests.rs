@@ -23,7 +23,7 @@ impl World {
     }
 
     fn admit(&self, last: u8) -> bool {
-        self.limits.admit(ip(last), (0, "INTERNAL"), &self.options)
+        self.limits.admit(ip(last), 0, "INTERNAL", &self.options)
     }
 }
 
@@ -60,7 +60,7 @@ fn an_address_with_a_limit_of_its_own_has_no_other() {
 #[test]
 fn a_listener_with_a_limit_of_its_own_is_full_by_itself() {
     let world = World::new(&[("listener.name.external.max.connections", "1")]);
-    let external = |last| world.limits.admit(ip(last), (1, "EXTERNAL"), &world.options);
+    let external = |last| world.limits.admit(ip(last), 1, "EXTERNAL", &world.options);
     assert!(external(1) && !external(2));
     assert!(world.admit(1) && world.admit(2));
     world.limits.release(ip(1), 1);
@@ -80,7 +80,7 @@ fn an_address_without_connections_takes_no_memory() {
 fn connections_that_are_turned_away_are_closed_when_their_time_is_over() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let socket = || TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    let (now, mut turned_away) = (Instant::now(), TurnedAway::default());
+    let (now, mut turned_away) = (Instant::now(), RejectedConnections::default());
     for ms in [30, 10, 20] {
         turned_away.push(socket(), now + Duration::from_millis(ms));
     }

@@ -13,27 +13,21 @@ use std::time::{Duration, Instant};
 use mio::Waker;
 use parking_lot::Mutex;
 
-use super::connection::Connection;
-use super::elsewhere::Returned;
-use super::handshakes::Secured;
-use broker::Wake;
+use super::close_reason::CloseReason;
+use super::connection::{Connection, ConnectionRef};
+use super::operations::{ApiVersion, ParkedAppend};
+use super::outbox::Outbox;
+use super::request_body::RequestBody;
+use super::tls::TlsPeer;
+use broker::{Delayed, Waiter, Wake};
 
 thread_local! {
     /// The index of the loop that this thread runs, `usize::MAX` elsewhere.
     static CURRENT_LOOP: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
-/// A connection of a loop. The id tells it from a later connection in the same place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ConnectionRef {
-    /// Place in the loop's table.
-    pub key: usize,
-    /// Unique in this process.
-    pub id: u64,
-}
-
 /// A message to a loop.
-pub enum Message {
+pub enum LoopMessage {
     /// A new connection, already counted against the limits.
     Accepted {
         /// The socket, non-blocking.
@@ -41,7 +35,7 @@ pub enum Message {
         /// Index of the listener that accepted it.
         listener: usize,
         /// The layer of TLS on a listener that has one.
-        secured: Option<Box<Secured>>,
+        secured: Option<Box<TlsPeer>>,
     },
     /// A connection that another loop served so far; it has no request or answer in flight.
     Moved(Box<Connection>),
@@ -54,11 +48,11 @@ pub enum Message {
     /// The control plane hands a request back to be served here.
     ServeHere(u64),
     /// The result of a request that another thread has worked on.
-    Returned(u64, Box<Returned>),
+    TaskDone(u64, Box<TaskResult>),
     /// Pages were read ahead; the connection may go on sending.
     Warmed(ConnectionRef),
     /// A control-plane append that waits for replicas or the disk.
-    ParkAppend(Box<super::operations::ParkedAppend>),
+    ParkAppend(Box<ParkedAppend>),
     /// Close one connection.
     Disconnect {
         /// Its id.
@@ -71,12 +65,33 @@ pub enum Message {
     Drain(Instant),
 }
 
+/// The result of a request that another thread has worked on.
+pub enum TaskResult {
+    /// The whole response.
+    Answer(Outbox),
+    /// acks=0: nothing is sent.
+    Silent,
+    /// A delayed answer, which watches its partitions already.
+    Delayed(Box<dyn Delayed>),
+    /// The control plane goes on with this request; `kept` comes back here afterwards.
+    Control {
+        /// The API.
+        api: ApiVersion,
+        /// The body for the control plane.
+        request: Vec<u8>,
+        /// The client's body, when the control plane is only asked first.
+        kept: Option<RequestBody>,
+    },
+    /// The connection is to be closed.
+    Close(CloseReason),
+}
+
 /// One loop's mailbox.
 pub struct Mailbox {
     index: usize,
     waker: Waker,
     is_rung: AtomicBool,
-    messages: Mutex<Vec<Message>>,
+    messages: Mutex<Vec<LoopMessage>>,
 }
 
 impl Mailbox {
@@ -100,8 +115,16 @@ impl Mailbox {
         self.index
     }
 
+    /// Wakes an operation of the loop.
+    pub fn waiter(self: &Arc<Self>, operation: u64) -> Waiter {
+        Waiter {
+            owner: Arc::clone(self) as Arc<dyn Wake>,
+            operation,
+        }
+    }
+
     /// Delivers a message; never blocks.
-    pub fn post(&self, message: Message) {
+    pub fn post(&self, message: LoopMessage) {
         self.messages.lock().push(message);
         if CURRENT_LOOP.get() != self.index && !self.is_rung.swap(true, Ordering::AcqRel) {
             // An eventfd write fails only when the loop is gone, and then no message is waited for.
@@ -110,7 +133,7 @@ impl Mailbox {
     }
 
     /// Moves all messages into `into`.
-    pub fn take(&self, into: &mut Vec<Message>) {
+    pub fn take(&self, into: &mut Vec<LoopMessage>) {
         self.is_rung.store(false, Ordering::Release);
         into.append(&mut self.messages.lock());
     }
@@ -123,6 +146,6 @@ impl Mailbox {
 
 impl Wake for Mailbox {
     fn wake(&self, operation: u64) {
-        self.post(Message::Wake(operation));
+        self.post(LoopMessage::Wake(operation));
     }
 }

@@ -6,25 +6,16 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use super::elsewhere::{Away, Body};
-use super::mailbox::ConnectionRef;
+use super::connection::ConnectionRef;
+use super::framing::Framing;
 use super::outbox::Outbox;
+use super::request_body::RequestBody;
 use base::error::ErrorCode;
 use base::place::Offset;
-use broker::{AppendDone, Awaited, ClientInfo, Delayed, Partition};
-
-/// How an answer is framed.
-#[derive(Debug, Clone, Copy)]
-pub struct Framing {
-    /// The client's correlation id.
-    pub correlation_id: i32,
-    /// Whether the response header has tagged fields.
-    pub is_flexible: bool,
-    /// Where the body has `throttle_time_ms`, when that can be set afterwards.
-    pub throttle_at: Option<u8>,
-}
+use broker::{AppendDone, Awaited, Charge, ClientInfo, Delayed, Partition};
 
 /// A control-plane append that waits.
 pub struct ParkedAppend {
@@ -62,6 +53,15 @@ impl ParkedAppend {
     }
 }
 
+/// An API and its version.
+#[derive(Debug, Clone, Copy)]
+pub struct ApiVersion {
+    /// The API's key.
+    pub key: i16,
+    /// Its version.
+    pub version: i16,
+}
+
 /// The parked state of an operation.
 pub enum Parked {
     /// A delayed answer.
@@ -69,40 +69,66 @@ pub enum Parked {
     /// The answer to a proof that failed: sent at the deadline, and then the connection ends.
     Refusal(Outbox),
     /// A request that is served on another thread.
-    Away(Away),
-    /// A request that the control plane serves; the body is kept for APIs whose requests may be handed back.
+    Task(TaskHandle),
+    /// A request that the control plane serves.
     Control {
-        /// API key.
-        api_key: i16,
-        /// API version.
-        api_version: i16,
-        /// The body, for APIs that may be handed back.
-        body: Option<Body>,
+        /// Its API.
+        api: ApiVersion,
+        /// The body, for APIs whose requests may be handed back.
+        body: Option<RequestBody>,
     },
 }
 
-/// A parked request of a connection.
-pub struct Operation {
-    /// The connection that waits for the answer.
+/// What a loop remembers of a request that is served on another thread.
+#[derive(Default)]
+pub struct TaskHandle {
+    /// Set when the connection is gone; the task reads it.
+    pub is_gone: Arc<AtomicBool>,
+    /// The operation was woken while the other thread worked on it.
+    pub is_woken: bool,
+    /// The expected size of the answer, counted in the broker's budget of unsent bytes.
+    _expected: Option<Charge>,
+}
+
+impl TaskHandle {
+    /// Of a task whose answer is expected to be so large.
+    pub fn expecting(expected: Option<Charge>) -> Self {
+        Self {
+            _expected: expected,
+            ..Self::default()
+        }
+    }
+}
+
+/// Who waits for an answer.
+#[derive(Clone)]
+pub struct Requester {
+    /// The connection that the request came on.
     pub connection: ConnectionRef,
     /// How the answer is framed.
     pub framing: Framing,
     /// The client that sent the request.
     pub client: Arc<ClientInfo>,
+}
+
+/// A parked request of a connection.
+pub struct ParkedOperation {
+    /// Who waits for the answer.
+    pub requester: Requester,
     /// What the operation waits for.
     pub parked: Parked,
 }
 
 /// All parked operations of one loop.
-pub struct Operations {
+pub struct ParkedOperations {
     next: u64,
     step: u64,
-    requests: HashMap<u64, Operation>,
+    requests: HashMap<u64, ParkedOperation>,
     appends: HashMap<u64, Box<ParkedAppend>>,
     timers: BinaryHeap<Reverse<(Instant, u64)>>,
 }
 
-impl Operations {
+impl ParkedOperations {
     /// Operations of loop `index` of `loops`: their numbers tell the loop (`number % loops`).
     pub fn new(index: usize, loops: usize) -> Self {
         Self {
@@ -126,7 +152,7 @@ impl Operations {
     }
 
     /// Parks a request; `deadline` sets its timer.
-    pub fn park(&mut self, number: u64, operation: Operation, deadline: Option<Instant>) {
+    pub fn park(&mut self, number: u64, operation: ParkedOperation, deadline: Option<Instant>) {
         self.requests.insert(number, operation);
         if let Some(deadline) = deadline {
             self.timers.push(Reverse((deadline, number)));
@@ -145,12 +171,12 @@ impl Operations {
     }
 
     /// A parked request.
-    pub fn request(&mut self, number: u64) -> Option<&mut Operation> {
+    pub fn request(&mut self, number: u64) -> Option<&mut ParkedOperation> {
         self.requests.get_mut(&number)
     }
 
     /// Takes a request out: it is being answered, or its connection is gone.
-    pub fn take(&mut self, number: u64) -> Option<Operation> {
+    pub fn take(&mut self, number: u64) -> Option<ParkedOperation> {
         self.requests.remove(&number)
     }
 

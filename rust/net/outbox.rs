@@ -2,7 +2,7 @@
 //!
 //! Small answers gather in one buffer and leave in one `send`. File ranges leave by `sendfile`, behind a header sent
 //! with `MSG_MORE`. A range whose pages are not in memory is never sent from a network loop, which would stall every
-//! other connection on the disk: [`Sent::Cold`] names the range that must be read ahead first (KAFKA-7504).
+//! other connection on the disk: [`SendProgress::Cold`] names the range that must be read ahead first (KAFKA-7504).
 
 use std::collections::VecDeque;
 use std::io;
@@ -33,7 +33,7 @@ pub struct FileRange {
     pub len: usize,
 }
 
-enum Piece {
+enum OutboxPiece {
     Bytes(Vec<u8>),
     /// Bytes that other connections send, too.
     Shared(Arc<Vec<u8>>),
@@ -41,7 +41,7 @@ enum Piece {
 }
 
 /// How far a flush came.
-pub enum Sent {
+pub enum SendProgress {
     /// All bytes are with the kernel.
     All,
     /// The socket takes no more for now.
@@ -53,7 +53,7 @@ pub enum Sent {
 /// The bytes and file ranges that wait to be sent on one connection.
 #[derive(Default)]
 pub struct Outbox {
-    pieces: VecDeque<Piece>,
+    pieces: VecDeque<OutboxPiece>,
     sent_of_first: usize,
     spare: Vec<u8>,
     warmed_until: u64,
@@ -62,19 +62,19 @@ pub struct Outbox {
 impl Outbox {
     /// The buffer to append an answer's bytes to.
     pub fn tail(&mut self) -> &mut Vec<u8> {
-        if !matches!(self.pieces.back(), Some(Piece::Bytes(_))) {
+        if !matches!(self.pieces.back(), Some(OutboxPiece::Bytes(_))) {
             let buffer = std::mem::take(&mut self.spare);
-            self.pieces.push_back(Piece::Bytes(buffer));
+            self.pieces.push_back(OutboxPiece::Bytes(buffer));
         }
         match self.pieces.back_mut() {
-            Some(Piece::Bytes(buffer)) => buffer,
+            Some(OutboxPiece::Bytes(buffer)) => buffer,
             _ => &mut self.spare,
         }
     }
 
     /// Appends bytes that other connections send, too.
     pub fn push_shared(&mut self, bytes: Arc<Vec<u8>>) {
-        self.pieces.push_back(Piece::Shared(bytes));
+        self.pieces.push_back(OutboxPiece::Shared(bytes));
     }
 
     /// Appends bytes; more than [`KEEP_BYTES`] are not copied.
@@ -82,20 +82,22 @@ impl Outbox {
         if bytes.len() <= KEEP_BYTES {
             self.tail().extend_from_slice(&bytes);
         } else {
-            self.pieces.push_back(Piece::Bytes(bytes));
+            self.pieces.push_back(OutboxPiece::Bytes(bytes));
         }
     }
 
     /// Appends a file range.
     pub fn push_file(&mut self, range: FileRange) {
-        self.pieces.push_back(Piece::File(range));
+        self.pieces.push_back(OutboxPiece::File(range));
     }
 
     /// Moves all pieces of `other` behind the pieces of this outbox.
     pub fn append(&mut self, other: &mut Self) {
         for piece in other.pieces.drain(..) {
             match piece {
-                Piece::Bytes(bytes) if matches!(self.pieces.back(), Some(Piece::Bytes(_))) => self.push_bytes(bytes),
+                OutboxPiece::Bytes(bytes) if matches!(self.pieces.back(), Some(OutboxPiece::Bytes(_))) => {
+                    self.push_bytes(bytes);
+                }
                 piece => self.pieces.push_back(piece),
             }
         }
@@ -103,7 +105,9 @@ impl Outbox {
 
     /// Whether nothing waits to be sent.
     pub fn is_empty(&self) -> bool {
-        self.pieces.iter().all(|p| matches!(p, Piece::Bytes(b) if b.is_empty()))
+        self.pieces
+            .iter()
+            .all(|p| matches!(p, OutboxPiece::Bytes(b) if b.is_empty()))
     }
 
     /// Memory that this connection alone holds for unsent answers (shared bytes and file ranges not counted).
@@ -114,15 +118,15 @@ impl Outbox {
         self.pieces
             .iter()
             .map(|piece| match piece {
-                Piece::Bytes(bytes) => bytes.capacity(),
-                Piece::Shared(_) | Piece::File(_) => 0,
+                OutboxPiece::Bytes(bytes) => bytes.capacity(),
+                OutboxPiece::Shared(_) | OutboxPiece::File(_) => 0,
             })
             .sum()
     }
 
     /// Whether file ranges wait.
     pub fn has_files(&self) -> bool {
-        self.pieces.iter().any(|p| matches!(p, Piece::File(_)))
+        self.pieces.iter().any(|p| matches!(p, OutboxPiece::File(_)))
     }
 
     /// Bytes that wait in memory (file ranges not counted).
@@ -130,41 +134,41 @@ impl Outbox {
         self.pieces
             .iter()
             .map(|piece| match piece {
-                Piece::Bytes(bytes) => bytes.len(),
-                Piece::Shared(bytes) => bytes.len(),
-                Piece::File(_) => 0,
+                OutboxPiece::Bytes(bytes) => bytes.len(),
+                OutboxPiece::Shared(bytes) => bytes.len(),
+                OutboxPiece::File(_) => 0,
             })
             .sum()
     }
 
-    /// Notes that the range asked for by [`Sent::Cold`] is in memory now.
+    /// Notes that the range asked for by [`SendProgress::Cold`] is in memory now.
     pub fn warmed(&mut self) {
-        if let Some(Piece::File(range)) = self.pieces.front() {
+        if let Some(OutboxPiece::File(range)) = self.pieces.front() {
             self.warmed_until = range.position + range.len.min(CHUNK_BYTES) as u64;
         }
     }
 
     /// Sends as much as the socket takes.
-    pub fn flush<S: AsFd>(&mut self, transport: &mut Transport<S>) -> io::Result<Sent> {
+    pub fn flush<S: AsFd>(&mut self, transport: &mut Transport<S>) -> io::Result<SendProgress> {
         loop {
             let more = self.pieces.len() > 1;
             let sent = match self.pieces.front_mut() {
-                None if transport.flush_layer()? => return Ok(Sent::All),
-                None => return Ok(Sent::Blocked),
-                Some(Piece::Bytes(bytes)) => {
+                None if transport.flush_layer()? => return Ok(SendProgress::All),
+                None => return Ok(SendProgress::Blocked),
+                Some(OutboxPiece::Bytes(bytes)) => {
                     if !send_rest(transport, bytes, &mut self.sent_of_first, more)? {
-                        return Ok(Sent::Blocked);
+                        return Ok(SendProgress::Blocked);
                     }
                     true
                 }
-                Some(Piece::Shared(bytes)) => {
+                Some(OutboxPiece::Shared(bytes)) => {
                     if !send_rest(transport, bytes, &mut self.sent_of_first, more)? {
-                        return Ok(Sent::Blocked);
+                        return Ok(SendProgress::Blocked);
                     }
                     true
                 }
-                Some(Piece::File(range)) => match send_file(transport, range, &mut self.warmed_until)? {
-                    Sent::All => true,
+                Some(OutboxPiece::File(range)) => match send_file(transport, range, &mut self.warmed_until)? {
+                    SendProgress::All => true,
                     other => return Ok(other),
                 },
             };
@@ -177,7 +181,7 @@ impl Outbox {
     fn drop_first(&mut self) {
         self.sent_of_first = 0;
         self.warmed_until = 0;
-        if let Some(Piece::Bytes(mut bytes)) = self.pieces.pop_front()
+        if let Some(OutboxPiece::Bytes(mut bytes)) = self.pieces.pop_front()
             && bytes.capacity() <= KEEP_BYTES
             && bytes.capacity() > self.spare.capacity()
         {
@@ -196,12 +200,16 @@ fn send_rest<S: AsFd>(transport: &mut Transport<S>, bytes: &[u8], sent: &mut usi
     Ok(*sent == bytes.len())
 }
 
-fn send_file<S: AsFd>(transport: &mut Transport<S>, range: &mut FileRange, warmed_until: &mut u64) -> io::Result<Sent> {
+fn send_file<S: AsFd>(
+    transport: &mut Transport<S>,
+    range: &mut FileRange,
+    warmed_until: &mut u64,
+) -> io::Result<SendProgress> {
     while range.len > 0 {
         let chunk = range.len.min(CHUNK_BYTES);
         if range.position >= *warmed_until {
             if !is_in_memory(range, chunk) {
-                return Ok(Sent::Cold(FileRange {
+                return Ok(SendProgress::Cold(FileRange {
                     len: chunk,
                     ..range.clone()
                 }));
@@ -213,7 +221,7 @@ fn send_file<S: AsFd>(transport: &mut Transport<S>, range: &mut FileRange, warme
             .min(chunk);
         match transport.send_file(&*range.file, range.position, count) {
             Err(error) if is_out_of_descriptors(&error) => {
-                return Ok(Sent::Cold(FileRange {
+                return Ok(SendProgress::Cold(FileRange {
                     len: chunk,
                     ..range.clone()
                 }));
@@ -228,11 +236,11 @@ fn send_file<S: AsFd>(transport: &mut Transport<S>, range: &mut FileRange, warme
                 range.position += n as u64;
                 range.len -= n;
             }
-            Ok(None) => return Ok(Sent::Blocked),
+            Ok(None) => return Ok(SendProgress::Blocked),
             Err(error) => return Err(error),
         }
     }
-    Ok(Sent::All)
+    Ok(SendProgress::All)
 }
 
 /// Looks at one page in every [`PROBE_STEP_BYTES`], without waiting for the disk. On a file system that cannot tell, a

@@ -47,9 +47,9 @@ fn send_all(mut outbox: Outbox) -> (Vec<u8>, usize) {
     let mut cold = 0;
     loop {
         match outbox.flush(&mut ours).unwrap() {
-            Sent::All => break,
-            Sent::Blocked => std::thread::yield_now(),
-            Sent::Cold(range) => {
+            SendProgress::All => break,
+            SendProgress::Blocked => std::thread::yield_now(),
+            SendProgress::Cold(range) => {
                 cold += 1;
                 read_ahead(&range);
                 outbox.warmed();
@@ -88,14 +88,14 @@ fn a_full_socket_keeps_the_rest_for_later() {
     let (mut ours, mut theirs) = pair();
     let mut outbox = Outbox::default();
     outbox.tail().resize(4 << 20, 7);
-    assert!(matches!(outbox.flush(&mut ours).unwrap(), Sent::Blocked));
+    assert!(matches!(outbox.flush(&mut ours).unwrap(), SendProgress::Blocked));
     outbox.tail().push(8); // behind what is partly sent
     let reader = std::thread::spawn(move || {
         let mut bytes = Vec::new();
         theirs.read_to_end(&mut bytes).unwrap();
         bytes
     });
-    while !matches!(outbox.flush(&mut ours).unwrap(), Sent::All) {
+    while !matches!(outbox.flush(&mut ours).unwrap(), SendProgress::All) {
         std::thread::yield_now();
     }
     drop(ours);
@@ -134,10 +134,10 @@ fn a_range_is_asked_for_once_and_then_sent() {
     let (mut ours, _theirs) = pair();
     let mut outbox = Outbox::default();
     outbox.push_file(range(&file, 0, 1000));
-    if let Sent::Cold(asked) = outbox.flush(&mut ours).unwrap() {
+    if let SendProgress::Cold(asked) = outbox.flush(&mut ours).unwrap() {
         assert_eq!((asked.position, asked.len), (0, 1000));
         outbox.warmed();
-        assert!(matches!(outbox.flush(&mut ours).unwrap(), Sent::All));
+        assert!(matches!(outbox.flush(&mut ours).unwrap(), SendProgress::All));
     }
 }
 
@@ -181,10 +181,10 @@ fn a_sent_buffer_is_used_again_unless_it_is_large() {
     let mut outbox = Outbox::default();
     outbox.tail().extend_from_slice(&[1; 1000]);
     let at = outbox.tail().as_ptr();
-    assert!(matches!(outbox.flush(&mut ours).unwrap(), Sent::All));
+    assert!(matches!(outbox.flush(&mut ours).unwrap(), SendProgress::All));
     assert_eq!(outbox.tail().as_ptr(), at);
     let mut outbox = Outbox::default();
     outbox.tail().reserve(KEEP_BYTES + 1);
-    assert!(matches!(outbox.flush(&mut ours).unwrap(), Sent::All));
+    assert!(matches!(outbox.flush(&mut ours).unwrap(), SendProgress::All));
     assert!(outbox.spare.capacity() <= KEEP_BYTES);
 }

@@ -25,19 +25,19 @@ const LIMITS: Limits = Limits {
 
 /// The requests to one broker on one channel.
 #[derive(Default)]
-struct Link {
-    queue: Mutex<Queue>,
+struct PeerLink {
+    queue: Mutex<PeerQueue>,
     signal: Condvar,
 }
 
 #[derive(Default)]
-struct Queue {
+struct PeerQueue {
     /// Those that were sent first are first.
-    requests: VecDeque<Request>,
+    requests: VecDeque<PeerRequest>,
     is_stopped: bool,
 }
 
-struct Request {
+struct PeerRequest {
     not_before: Instant,
     ask: Ask,
     then: Then,
@@ -47,7 +47,7 @@ struct Request {
 pub(super) struct BrokerPeers {
     broker: Weak<Broker>,
     sockets: Arc<Sockets>,
-    links: Mutex<HashMap<(Channel, i32), Arc<Link>>>,
+    links: Mutex<HashMap<(Channel, i32), Arc<PeerLink>>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -76,7 +76,7 @@ impl BrokerPeers {
         }
     }
 
-    fn link(&self, channel: Channel, node_id: i32) -> Option<Arc<Link>> {
+    fn link(&self, channel: Channel, node_id: i32) -> Option<Arc<PeerLink>> {
         let mut links = self.links.lock();
         if self.sockets.is_stopped() {
             return None;
@@ -84,7 +84,7 @@ impl BrokerPeers {
         if let Some(link) = links.get(&(channel, node_id)) {
             return Some(Arc::clone(link));
         }
-        let (broker, link) = (self.broker.upgrade()?, Arc::new(Link::default()));
+        let (broker, link) = (self.broker.upgrade()?, Arc::new(PeerLink::default()));
         let (sockets, own) = (Arc::clone(&self.sockets), Arc::clone(&link));
         let builder = match channel {
             Channel::Transactions => thread::Builder::new().name(format!("txn-{node_id}")),
@@ -118,7 +118,7 @@ impl Peers for BrokerPeers {
             if queue.is_stopped {
                 Some(then)
             } else {
-                queue.requests.push_back(Request {
+                queue.requests.push_back(PeerRequest {
                     not_before: Instant::now() + pause,
                     ask,
                     then,
@@ -133,8 +133,8 @@ impl Peers for BrokerPeers {
     }
 }
 
-impl Link {
-    fn next(&self) -> Option<Request> {
+impl PeerLink {
+    fn next(&self) -> Option<PeerRequest> {
         let mut queue = self.queue.lock();
         loop {
             if queue.is_stopped {
@@ -159,7 +159,7 @@ impl Link {
         let client_id = format!("broker-{}-{kind}", broker.node_id());
         let mut connection = BrokerConnection::new(node_id, client_id, sockets);
         let mut has_failed = false;
-        while let Some(Request { ask, then, .. }) = self.next() {
+        while let Some(PeerRequest { ask, then, .. }) = self.next() {
             let was_open = connection.is_open();
             let mut answered = connection.exchange(broker, &ask, LIMITS);
             if answered.is_err() && was_open && !sockets.is_stopped() {

@@ -14,13 +14,11 @@
 //! there is no room; requests of up to 64 KB wait in a lane of their own. A request that has arrived whole counts until
 //! the control plane has read it.
 
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use std::collections::VecDeque;
-
-use super::connection::Connection;
-use super::mailbox::ConnectionRef;
-use super::reactor::Reactor;
+use super::connection::{Connection, ConnectionRef};
+use super::connections::Connections;
 use broker::{Broker, Size};
 
 /// How long a client may leave its answers unread while the budget is used up.
@@ -37,16 +35,20 @@ const CHECK: Duration = Duration::from_millis(250);
 /// How often starved connections are tried again: other threads free the room that they wait for.
 const FEED: Duration = Duration::from_millis(20);
 /// How long those of a lane go on before the loop's other connections get their turn.
-const FEED_TURN: Duration = Duration::from_millis(2);
+pub const FEED_TURN: Duration = Duration::from_millis(2);
 
 /// Number of lanes. Frames wait in lanes, so that a frame waits only for frames of its kind: one lane for the data
 /// plane, two for the control plane, by size.
-pub(super) const LANES: usize = 3;
+pub const LANES: usize = 3;
 /// The lane of frames for the data plane, and of small frames for the control plane.
-pub(super) const DATA_LANE: usize = 0;
+pub const DATA_LANE: usize = 0;
+
+const UNREAD: &str = "it does not read its answers, and too many wait (kafkastore.unsent.max.bytes)";
+const TRICKLING: &str = "its request does not arrive, and too many others wait (queued.max.request.bytes, \
+                         kafkastore.control.max.bytes)";
 
 /// The lane of a frame; `for_control` is the size of a frame for the control plane.
-pub(super) const fn lane_of(for_control: Option<Size>) -> usize {
+pub const fn lane_of(for_control: Option<Size>) -> usize {
     match for_control {
         None | Some(Size::Small) => DATA_LANE,
         Some(Size::Medium) => 1,
@@ -55,21 +57,13 @@ pub(super) const fn lane_of(for_control: Option<Size>) -> usize {
 }
 
 /// Connections whose frames wait for room in one lane, in order; and the first connection, which goes on without room.
-pub(super) struct Starved {
+struct Lane {
     size: Option<Size>,
-    pub(super) waiting: VecDeque<ConnectionRef>,
+    waiting: VecDeque<ConnectionRef>,
     first: Option<ConnectionRef>,
 }
 
-impl Starved {
-    pub(super) fn lanes() -> [Self; LANES] {
-        [None, Some(Size::Medium), Some(Size::Large)].map(|size| Self {
-            size,
-            waiting: VecDeque::new(),
-            first: None,
-        })
-    }
-
+impl Lane {
     fn has_room(&self, broker: &Broker) -> bool {
         match self.size {
             None => !broker.queued().is_used_up(),
@@ -83,83 +77,19 @@ impl Starved {
         self.size.is_none_or(|size| broker.control().would_have_room(size))
     }
 
-    /// Whether a connection may receive its frame; `is_first`: it is the connection that may go on without room.
-    pub(super) fn lets_in(&self, broker: &Broker, is_first: bool) -> bool {
-        self.has_room(broker) || (is_first && self.has_room_for_first(broker))
-    }
-}
-
-impl Reactor {
-    /// When the budgets are to be checked next; `None` while no budget is used up and no connection waits.
-    pub(super) fn next_pressure_check(&self) -> Option<Instant> {
-        if self.starved.iter().any(|lane| !lane.waiting.is_empty()) {
-            let feed_after = if self.is_feeding { Duration::ZERO } else { FEED };
-            return Some(self.next_pressure_check.min(Instant::now() + feed_after));
-        }
-        self.is_pressed().then_some(self.next_pressure_check)
-    }
-
-    fn is_pressed(&self) -> bool {
-        let broker = &self.shared.broker;
-        self.starved.iter().any(|lane| !lane.waiting.is_empty())
-            || !self.waiting.is_empty()
-            || broker.unsent().is_used_up()
-            || broker.queued().is_used_up()
-            || broker.control().arriving.is_used_up()
-    }
-
-    /// See the module.
-    pub(super) fn relieve(&mut self, now: Instant) {
-        self.is_feeding = false;
-        for lane in 0..LANES {
-            if !self.starved[lane].waiting.is_empty() {
-                self.is_feeding |= self.feed_starved(lane);
+    /// The next connection that goes on: one after the other while there is room, else only the first.
+    fn next(&mut self, connections: &mut Connections, broker: &Broker) -> Option<ConnectionRef> {
+        while !self.waiting.is_empty() {
+            let has_room = self.has_room(broker);
+            let first = self.first.and_then(|first| connections.get(first));
+            let has_first = first.is_some_and(|c| c.is_first_starved && c.starved_in.is_none());
+            if !has_room && (has_first || !self.has_room_for_first(broker)) {
+                return None;
             }
-        }
-        self.serve_waiting();
-        if now < self.next_pressure_check || !self.is_pressed() {
-            return;
-        }
-        self.next_pressure_check = now + CHECK;
-        let broker = &self.shared.broker;
-        let unsent = broker.unsent().used();
-        let is_trickled = broker.queued().is_used_up() || !broker.control().has_room(Size::Large);
-        if broker.unsent().is_used_up() {
-            let limit = broker.unsent().limit();
-            let patience = if unsent / 2 >= limit || !self.waiting.is_empty() {
-                SHORT_PATIENCE
-            } else {
-                PATIENCE
-            };
-            self.close_unread(now, patience, unsent.saturating_sub(limit));
-        }
-        if is_trickled {
-            self.close_trickling(now);
-        }
-    }
-
-    /// Lets starved connections of a lane go on: one after the other while there is room, else only the first. True
-    /// when they had their turn and others might go on.
-    fn feed_starved(&mut self, lane: usize) -> bool {
-        let until = Instant::now() + FEED_TURN;
-        while !self.starved[lane].waiting.is_empty() {
-            let broker = &self.shared.broker;
-            let has_room = self.starved[lane].has_room(broker);
-            let is_first = |first: ConnectionRef| {
-                let found = self.connections.get(first.key);
-                found.is_some_and(|c| c.reference == first && c.is_first_starved && c.starved_in.is_none())
-            };
-            let has_first = self.starved[lane].first.is_some_and(is_first);
-            if !has_room && (has_first || !self.starved[lane].has_room_for_first(broker)) {
-                return false;
-            }
-            let Some(reference) = self.starved[lane].waiting.pop_front() else {
-                return false;
-            };
-            if !self.find(reference) {
+            let reference = self.waiting.pop_front()?;
+            let Some(connection) = connections.get_mut(reference) else {
                 continue;
-            }
-            let connection = &mut self.connections[reference.key];
+            };
             connection.starved_in = None;
             if connection.is_held_back() {
                 continue; // it comes back once its quota lets it
@@ -167,109 +97,172 @@ impl Reactor {
             connection.frame_since = Instant::now();
             connection.is_first_starved = !has_room;
             if !has_room {
-                self.starved[lane].first = Some(reference);
+                self.first = Some(reference);
             }
-            if lane == DATA_LANE {
-                self.queue(reference);
-            } else {
-                self.proceed(reference); // the bytes that it receives count before the next connection is tried
-                if Instant::now() >= until {
-                    return true;
-                }
-            }
+            return Some(reference);
+        }
+        None
+    }
+}
+
+/// The connections of a loop that wait for room, and when the budgets are checked next.
+pub struct Pressure {
+    lanes: [Lane; LANES],
+    /// Connections whose next request waits for room for its answer, in order.
+    waiting: VecDeque<ConnectionRef>,
+    next_check: Instant,
+    /// Whether starved connections might go on at once.
+    is_feeding: bool,
+}
+
+impl Pressure {
+    /// No connection waits.
+    pub fn new(now: Instant) -> Self {
+        Self {
+            lanes: [None, Some(Size::Medium), Some(Size::Large)].map(|size| Lane {
+                size,
+                waiting: VecDeque::new(),
+                first: None,
+            }),
+            waiting: VecDeque::new(),
+            next_check: now,
+            is_feeding: false,
+        }
+    }
+
+    /// When the budgets are to be checked next; `None` while no budget is used up and no connection waits.
+    pub fn next_check(&self, broker: &Broker) -> Option<Instant> {
+        if self.has_starved() {
+            let feed_after = if self.is_feeding { Duration::ZERO } else { FEED };
+            return Some(self.next_check.min(Instant::now() + feed_after));
+        }
+        self.is_pressed(broker).then_some(self.next_check)
+    }
+
+    fn has_starved(&self) -> bool {
+        self.lanes.iter().any(|lane| !lane.waiting.is_empty())
+    }
+
+    fn is_pressed(&self, broker: &Broker) -> bool {
+        self.has_starved()
+            || !self.waiting.is_empty()
+            || broker.unsent().is_used_up()
+            || broker.queued().is_used_up()
+            || broker.control().arriving.is_used_up()
+    }
+
+    /// Whether a connection may receive a frame of this lane; else it waits there until there is room.
+    pub fn lets_in(&mut self, connection: &mut Connection, lane: usize, broker: &Broker) -> bool {
+        let frames = &mut self.lanes[lane];
+        if frames.has_room(broker) || (connection.is_first_starved && frames.has_room_for_first(broker)) {
+            return true;
+        }
+        if connection.starved_in.replace(lane).is_none() {
+            frames.waiting.push_back(connection.reference);
         }
         false
     }
 
     /// Queues a connection whose next request needs room for its answer.
-    pub(super) fn wait_for_room(&mut self, key: usize) {
-        if let Some(connection) = self.connections.get_mut(key)
-            && !std::mem::replace(&mut connection.is_waiting, true)
-        {
+    pub fn wait_for_room(&mut self, connection: &mut Connection) {
+        if !std::mem::replace(&mut connection.is_waiting, true) {
             self.waiting.push_back(connection.reference);
         }
     }
 
+    /// A turn of feeding begins.
+    pub fn begin_feeding(&mut self) {
+        self.is_feeding = false;
+    }
+
+    /// The next connection of a lane that goes on. The bytes that it receives count before the next one is asked for.
+    pub fn next_starved(
+        &mut self,
+        lane: usize,
+        connections: &mut Connections,
+        broker: &Broker,
+    ) -> Option<ConnectionRef> {
+        self.lanes[lane].next(connections, broker)
+    }
+
+    /// A lane had its turn: it goes on in the loop's next turn, at once.
+    pub fn feed_again(&mut self) {
+        self.is_feeding = true;
+    }
+
     /// Lets the first connection that waits for room go on when there is room; the next connection follows in the
     /// loop's next turn, if there is still room.
-    fn serve_waiting(&mut self) {
-        while !self.waiting.is_empty() && !self.shared.broker.unsent().is_used_up() {
-            let Some(reference) = self.waiting.pop_front() else {
-                return;
+    pub fn serve_waiting(&mut self, connections: &mut Connections, broker: &Broker) {
+        while !broker.unsent().is_used_up()
+            && let Some(reference) = self.waiting.pop_front()
+        {
+            if let Some(connection) = connections.get_mut(reference) {
+                connection.is_waiting = false;
+                return connections.queue(reference);
+            }
+        }
+    }
+
+    /// The connections that keep others from going on and are to be closed, and why.
+    pub fn stuck(
+        &mut self,
+        connections: &Connections,
+        broker: &Broker,
+        now: Instant,
+    ) -> Vec<(ConnectionRef, &'static str)> {
+        if now < self.next_check || !self.is_pressed(broker) {
+            return Vec::new();
+        }
+        self.next_check = now + CHECK;
+        let mut closed = Vec::new();
+        let unsent = broker.unsent().used();
+        if broker.unsent().is_used_up() {
+            let limit = broker.unsent().limit();
+            let patience = if unsent / 2 >= limit || !self.waiting.is_empty() {
+                SHORT_PATIENCE
+            } else {
+                PATIENCE
             };
-            if self.find(reference) {
-                self.connections[reference.key].is_waiting = false;
-                self.queue(reference);
-                return;
-            }
+            let unread = unread(connections, now, patience, unsent.saturating_sub(limit));
+            closed.extend(unread.into_iter().map(|reference| (reference, UNREAD)));
         }
+        if broker.queued().is_used_up() || !broker.control().has_room(Size::Large) {
+            let trickling = connections.select(|connection| is_trickling(connection, now));
+            closed.extend(trickling.into_iter().map(|reference| (reference, TRICKLING)));
+        }
+        closed
     }
+}
 
-    /// Closes the connections of clients that do not read their answers, until `excess` bytes are free.
-    fn close_unread(&mut self, now: Instant, patience: Duration, excess: usize) {
-        let held = |c: &Connection| c.unsent.as_ref().map_or(0, broker::Charge::amount);
-        let is_stalled =
-            |c: &Connection| held(c) > 0 && !c.is_warming && now.saturating_duration_since(c.last_sent) >= patience;
-        let mut stalled: Vec<(usize, usize)> = self
-            .connections
-            .iter()
-            .filter(|(_, c)| is_stalled(c))
-            .map(|(key, c)| (held(c), key))
-            .collect();
-        stalled.sort_unstable_by(|a, b| b.cmp(a));
-        let mut freed = 0;
-        for (bytes, key) in stalled {
-            if freed > excess {
-                return;
-            }
+/// The connections of clients that do not read their answers, the largest first, until `excess` bytes are free.
+fn unread(connections: &Connections, now: Instant, patience: Duration, excess: usize) -> Vec<ConnectionRef> {
+    let held = |c: &Connection| c.unsent.as_ref().map_or(0, broker::Charge::amount);
+    let is_stalled =
+        |c: &Connection| held(c) > 0 && !c.is_warming && now.saturating_duration_since(c.last_sent) >= patience;
+    let stalled = connections.select(is_stalled).into_iter();
+    let mut stalled: Vec<_> = stalled.map(|it| (connections.get(it).map_or(0, held), it)).collect();
+    stalled.sort_unstable_by_key(|(bytes, it)| std::cmp::Reverse((*bytes, it.key)));
+    let mut freed = 0;
+    let is_needed = |(bytes, it): (usize, ConnectionRef)| {
+        (freed <= excess).then(|| {
             freed += bytes;
-            self.log_closing(
-                key,
-                "it does not read its answers, and too many wait (kafkastore.unsent.max.bytes)",
-            );
-            self.close(key);
-        }
-    }
+            it
+        })
+    };
+    stalled.into_iter().map_while(is_needed).collect()
+}
 
-    /// Closes connections whose frames arrive more slowly than [`MIN_RATE`].
-    fn close_trickling(&mut self, now: Instant) {
-        let is_trickling = |c: &Connection| {
-            let age = now.saturating_duration_since(c.frame_since);
-            let due = usize::try_from(age.as_secs())
-                .unwrap_or(usize::MAX)
-                .saturating_mul(MIN_RATE);
-            !c.input.is_empty()
-                && c.starved_in.is_none()
-                && !c.is_waiting
-                && !c.is_muted()
-                && !c.is_held_back()
-                && age >= FRAME_PATIENCE
-                && c.input.held_bytes() < due
-        };
-        let trickling: Vec<usize> = self
-            .connections
-            .iter()
-            .filter(|(_, c)| is_trickling(c))
-            .map(|(key, _)| key)
-            .collect();
-        for key in trickling {
-            self.log_closing(
-                key,
-                "its request does not arrive, and too many others wait (queued.max.request.bytes, \
-                 kafkastore.control.max.bytes)",
-            );
-            self.close(key);
-        }
-    }
-
-    fn log_closing(&self, key: usize, why: &str) {
-        if let Some(connection) = self.connections.get(key) {
-            let client = &connection.client;
-            let line = format!(
-                "closing the connection from {} on {}: {why}",
-                client.host, client.listener
-            );
-            self.shared.broker.log(&line);
-        }
-    }
+/// Whether a connection's frame arrives more slowly than [`MIN_RATE`].
+fn is_trickling(c: &Connection, now: Instant) -> bool {
+    let age = now.saturating_duration_since(c.frame_since);
+    let due = usize::try_from(age.as_secs())
+        .unwrap_or(usize::MAX)
+        .saturating_mul(MIN_RATE);
+    !c.input.is_empty()
+        && c.starved_in.is_none()
+        && !c.is_waiting
+        && !c.is_muted()
+        && !c.is_held_back()
+        && age >= FRAME_PATIENCE
+        && c.input.held_bytes() < due
 }

@@ -15,22 +15,22 @@ use suspects::Suspects;
 const LINES: u32 = 10;
 const PERIOD: Duration = Duration::from_secs(10);
 
-struct Count {
+struct LineCount {
     since: Instant,
     said: u32,
     left_out: u32,
 }
 
 /// See the module.
-pub struct Refusals {
-    count: Mutex<Count>,
+pub struct ClientRefusals {
+    count: Mutex<LineCount>,
     suspects: Suspects,
 }
 
-impl Default for Refusals {
+impl Default for ClientRefusals {
     fn default() -> Self {
         let now = Instant::now();
-        let count = Count {
+        let count = LineCount {
             since: now,
             said: 0,
             left_out: 0,
@@ -42,7 +42,7 @@ impl Default for Refusals {
     }
 }
 
-impl Refusals {
+impl ClientRefusals {
     /// How many lines were left out before the next one; `None` when that one is left out, too.
     fn next(&self) -> Option<u32> {
         let mut count = self.count.lock();

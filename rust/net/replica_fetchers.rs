@@ -18,20 +18,20 @@ use client::Limits;
 /// How long a thread without anything to fetch sleeps at most; a change wakes it.
 const IDLE: Duration = Duration::from_mins(1);
 /// The threads and their sockets.
-struct Running {
+struct FetcherThreads {
     threads: Mutex<Vec<JoinHandle<()>>>,
     sockets: Sockets,
 }
 
 /// See the module.
 pub(super) struct ReplicaFetchers {
-    running: Arc<Running>,
+    running: Arc<FetcherThreads>,
 }
 
 impl ReplicaFetchers {
     /// From now on a thread is started for each broker that this broker follows.
     pub(super) fn start(broker: &Arc<Broker>, to_brokers: Arc<ToBrokers>) -> Self {
-        let running = Arc::new(Running {
+        let running = Arc::new(FetcherThreads {
             threads: Mutex::default(),
             sockets: Sockets::new(to_brokers),
         });
@@ -54,7 +54,7 @@ impl ReplicaFetchers {
     }
 }
 
-fn spawn(broker: &Weak<Broker>, source: Arc<Source>, running: &Arc<Running>) {
+fn spawn(broker: &Weak<Broker>, source: Arc<Source>, running: &Arc<FetcherThreads>) {
     let Some(broker) = broker.upgrade() else { return };
     let shared = Arc::clone(running);
     let name = format!("fetcher-{}", source.node_id);

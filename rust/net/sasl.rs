@@ -19,20 +19,14 @@ pub mod credentials;
 mod jws;
 pub mod mechanism;
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::connection::Connection;
-use super::dispatch::{Context, answer, framed};
-use super::operations::{Framing, Operation, Parked};
-use super::outbox::Outbox;
 use base::error::ErrorCode;
-use broker::{BodyTail, ClientInfo, Principal, UNRESOLVED};
 use client::nonce;
+use protocol::ApiTable;
 use protocol::scram::Refused;
 use protocol::scram::server::{ClientFirst, ScramCredential, ScramExchange, ScramMechanism};
-use protocol::{ApiTable, WireError, sasl};
 
 use bearer::{ClientMessage, INVALID_TOKEN};
 use credentials::Credentials;
@@ -42,10 +36,10 @@ use mechanism::{Mechanism, SaslSettings};
 const MIN_SESSION: Duration = Duration::from_secs(1);
 
 /// How far a client is.
-enum Stage {
+enum SaslStage {
     Begin,
     Agreed(Mechanism),
-    Challenged(Box<ScramExchange>, Identity),
+    Challenged(Box<ScramExchange>, SaslIdentity),
     Denied(Refused),
     Done,
 }
@@ -53,17 +47,17 @@ enum Stage {
 /// See the module.
 pub struct Authentication {
     settings: Arc<SaslSettings>,
-    stage: Stage,
+    stage: SaslStage,
     /// Of the last handshake that was agreed on; from the first proof on there is no other.
     mechanism: Option<Mechanism>,
     /// Whether the handshake had version 0: case G.
     is_raw: bool,
     /// `None` before the first proof.
-    session: Option<Session>,
+    session: Option<SaslSession>,
 }
 
 /// The proven user.
-struct Session {
+struct SaslSession {
     user: String,
     since: Instant,
     /// When requests are not served any more; `None` where neither `connections.max.reauth.ms` nor a token sets an end.
@@ -71,24 +65,25 @@ struct Session {
 }
 
 /// What a client's message led to.
-pub enum Outcome {
+pub enum SaslOutcome {
     /// The client has to answer this message.
     Challenge(String),
-    /// The client is who it says to be.
-    Proven(Proof),
+    /// The client is this user; the message ends the exchange.
+    Proven(SaslIdentity, Vec<u8>),
 }
 
 /// Who a client is that can prove it.
 #[derive(Default)]
-struct Identity {
-    user: String,
+pub struct SaslIdentity {
+    /// The user's name.
+    pub user: String,
     /// Whether the client shows a delegation token.
-    is_token: bool,
-    /// How long the token lasts, of either kind.
-    lifetime: Option<Duration>,
+    pub is_token: bool,
+    /// How long the token lasts, of either kind; of a proven user: how long the session lasts.
+    pub lifetime: Option<Duration>,
 }
 
-impl Identity {
+impl SaslIdentity {
     fn of(user: String) -> Self {
         Self {
             user,
@@ -97,19 +92,12 @@ impl Identity {
     }
 }
 
-/// A proof that is right.
-pub struct Proof {
-    identity: Identity,
-    /// The message that ends the exchange.
-    message: Vec<u8>,
-}
-
 impl Authentication {
     /// A client that has proven nothing.
     pub fn new(settings: Arc<SaslSettings>) -> Self {
         Self {
             settings,
-            stage: Stage::Begin,
+            stage: SaslStage::Begin,
             mechanism: None,
             is_raw: false,
             session: None,
@@ -132,13 +120,27 @@ impl Authentication {
 
     /// Whether the client's next frame is a token by itself: case G.
     pub fn takes_raw_tokens(&self) -> bool {
-        self.is_raw && matches!(self.stage, Stage::Agreed(_) | Stage::Challenged(..) | Stage::Denied(_))
+        self.is_raw
+            && matches!(
+                self.stage,
+                SaslStage::Agreed(_) | SaslStage::Challenged(..) | SaslStage::Denied(_)
+            )
     }
 
     /// The name of the mechanism by which the client is about to prove who it is.
-    fn agreed(&self) -> Option<&'static str> {
-        let is_proving = !matches!(self.stage, Stage::Begin | Stage::Done);
+    pub fn agreed(&self) -> Option<&'static str> {
+        let is_proving = !matches!(self.stage, SaslStage::Begin | SaslStage::Done);
         self.mechanism.filter(|_| is_proving).map(Mechanism::name)
+    }
+
+    /// Whether the client's token was refused, which the client has to acknowledge.
+    pub fn is_denied(&self) -> bool {
+        matches!(self.stage, SaslStage::Denied(_))
+    }
+
+    /// What the listener does with SASL.
+    pub fn settings(&self) -> &SaslSettings {
+        &self.settings
     }
 
     /// The user that the client has proven to be.
@@ -150,14 +152,16 @@ impl Authentication {
     pub fn agree(&mut self, name: &str, is_raw: bool) -> ErrorCode {
         let found = Mechanism::named(name).filter(|mechanism| self.settings.mechanisms.contains(mechanism));
         match (found, &self.stage) {
-            (_, Stage::Done) if self.session.as_ref().is_none_or(|session| session.end.is_none()) => {
+            (_, SaslStage::Done) if self.session.as_ref().is_none_or(|session| session.end.is_none()) => {
                 ErrorCode::ILLEGAL_SASL_STATE
             }
-            (_, Stage::Agreed(_) | Stage::Challenged(..) | Stage::Denied(_)) => ErrorCode::ILLEGAL_SASL_STATE,
+            (_, SaslStage::Agreed(_) | SaslStage::Challenged(..) | SaslStage::Denied(_)) => {
+                ErrorCode::ILLEGAL_SASL_STATE
+            }
             (None, _) => ErrorCode::UNSUPPORTED_SASL_MECHANISM,
             (other, _) if self.session.is_some() && other != self.mechanism => ErrorCode::UNSUPPORTED_SASL_MECHANISM,
             (Some(mechanism), _) => {
-                (self.stage, self.is_raw) = (Stage::Agreed(mechanism), is_raw);
+                (self.stage, self.is_raw) = (SaslStage::Agreed(mechanism), is_raw);
                 self.mechanism = found;
                 ErrorCode::NONE
             }
@@ -165,25 +169,25 @@ impl Authentication {
     }
 
     /// Takes a message of the client; the error is for the log.
-    pub fn take(&mut self, message: &[u8], users: &Credentials, now: Instant) -> Result<Outcome, Refused> {
-        match std::mem::replace(&mut self.stage, Stage::Begin) {
-            Stage::Agreed(Mechanism::Plain) => {
+    pub fn take(&mut self, message: &[u8], users: &Credentials, now: Instant) -> Result<SaslOutcome, Refused> {
+        match std::mem::replace(&mut self.stage, SaslStage::Begin) {
+            SaslStage::Agreed(Mechanism::Plain) => {
                 let user = self.settings.plain.check(message).map_err(Refused)?;
-                self.prove(Identity::of(user), Vec::new(), now)
+                self.prove(SaslIdentity::of(user), Vec::new(), now)
             }
-            Stage::Agreed(Mechanism::Scram(mechanism)) => {
+            SaslStage::Agreed(Mechanism::Scram(mechanism)) => {
                 let first = ClientFirst::parse(message)?;
                 let nonce = nonce().map_err(|_| Refused("the system has no random bytes for us"))?;
                 let (identity, credential) = identify(mechanism, &first, users);
                 let (exchange, challenge) = ScramExchange::begin(mechanism, &first, credential, &nonce);
-                self.stage = Stage::Challenged(Box::new(exchange), identity);
-                Ok(Outcome::Challenge(challenge))
+                self.stage = SaslStage::Challenged(Box::new(exchange), identity);
+                Ok(SaslOutcome::Challenge(challenge))
             }
-            Stage::Challenged(exchange, identity) => {
+            SaslStage::Challenged(exchange, identity) => {
                 let message = exchange.finish(message)?.into_bytes();
                 self.prove(identity, message, now)
             }
-            Stage::Agreed(Mechanism::OauthBearer) => {
+            SaslStage::Agreed(Mechanism::OauthBearer) => {
                 let message = ClientMessage::parse(message)?;
                 let now_s = SystemTime::now()
                     .duration_since(UNIX_EPOCH)
@@ -191,25 +195,25 @@ impl Authentication {
                 match self.settings.bearer.check(&message, now_s) {
                     Ok((user, ends_s)) => {
                         let lifetime = Some(Duration::from_secs(ends_s.saturating_sub(now_s)));
-                        let identity = Identity {
+                        let identity = SaslIdentity {
                             lifetime,
-                            ..Identity::of(user)
+                            ..SaslIdentity::of(user)
                         };
                         self.prove(identity, Vec::new(), now)
                     }
                     Err(reason) => {
-                        self.stage = Stage::Denied(reason);
-                        Ok(Outcome::Challenge(INVALID_TOKEN.to_owned()))
+                        self.stage = SaslStage::Denied(reason);
+                        Ok(SaslOutcome::Challenge(INVALID_TOKEN.to_owned()))
                     }
                 }
             }
-            Stage::Denied(reason) => Err(reason),
-            Stage::Begin | Stage::Done => Err(Refused("there is no handshake before its message")),
+            SaslStage::Denied(reason) => Err(reason),
+            SaslStage::Begin | SaslStage::Done => Err(Refused("there is no handshake before its message")),
         }
     }
 
     /// Begins a session, or renews it.
-    fn prove(&mut self, identity: Identity, message: Vec<u8>, now: Instant) -> Result<Outcome, Refused> {
+    fn prove(&mut self, identity: SaslIdentity, message: Vec<u8>, now: Instant) -> Result<SaslOutcome, Refused> {
         if let Some(session) = &self.session {
             if session.user != identity.user {
                 return Err(Refused("it proves itself again as another user")); // D
@@ -222,14 +226,14 @@ impl Authentication {
             (Some(max), Some(lifetime)) => Some(max.min(lifetime)),
             (max, lifetime) => max.or(lifetime),
         };
-        self.session = Some(Session {
+        self.session = Some(SaslSession {
             user: identity.user.clone(),
             since: now,
             end: lifetime.and_then(|lifetime| now.checked_add(lifetime)),
         });
-        self.stage = Stage::Done;
-        let identity = Identity { lifetime, ..identity };
-        Ok(Outcome::Proven(Proof { identity, message }))
+        self.stage = SaslStage::Done;
+        let identity = SaslIdentity { lifetime, ..identity };
+        Ok(SaslOutcome::Proven(identity, message))
     }
 }
 
@@ -238,7 +242,7 @@ fn identify(
     mechanism: ScramMechanism,
     first: &ClientFirst<'_>,
     credentials: &Credentials,
-) -> (Identity, ScramCredential) {
+) -> (SaslIdentity, ScramCredential) {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let now_ms = i64::try_from(now.as_millis()).unwrap_or(i64::MAX);
     let found = first
@@ -251,144 +255,15 @@ fn identify(
         } else {
             first.user.clone()
         };
-        return (Identity::of(first.user.clone()), credentials.find(mechanism, &name));
+        return (SaslIdentity::of(first.user.clone()), credentials.find(mechanism, &name));
     };
     let left_ms = u64::try_from(token.ends_ms.saturating_sub(now_ms)).unwrap_or(0);
-    let identity = Identity {
+    let identity = SaslIdentity {
         user: token.owner.clone(),
         is_token: true,
         lifetime: Some(Duration::from_millis(left_ms)),
     };
     (identity, credential)
-}
-
-/// Answers `SaslHandshake` on a listener with SASL.
-pub fn handshake(version: i16, body: &[u8], framing: Framing, connection: &mut Connection) -> Result<(), WireError> {
-    let asked = sasl::decode_handshake(body)?;
-    let Some(authentication) = &mut connection.authentication else {
-        return Ok(());
-    };
-    let code = authentication.agree(asked, version == 0);
-    let mechanisms: Vec<&str> = authentication
-        .settings
-        .mechanisms
-        .iter()
-        .map(|one| one.name())
-        .collect();
-    answer(connection, framing, |out| {
-        sasl::encode_handshake_response(out, code, &mechanisms);
-    });
-    connection.is_closing |= code != ErrorCode::NONE; // B
-    Ok(())
-}
-
-/// Answers `SaslAuthenticate` on a listener with SASL.
-pub fn authenticate(
-    version: i16,
-    body: &[u8],
-    framing: Framing,
-    connection: &mut Connection,
-    context: &mut Context<'_>,
-) -> Result<(), WireError> {
-    let token = sasl::decode_token(version, body)?;
-    let before = connection.authentication.as_ref();
-    let is_denied = before.is_some_and(|it| matches!(it.stage, Stage::Denied(_)));
-    let mechanism = before.and_then(|it| it.agreed());
-    if let Some((message, lifetime_ms)) = prove(&body[token], connection, context) {
-        answer(connection, framing, |out| {
-            sasl::encode_token_response(version, out, (ErrorCode::NONE, None), &message, lifetime_ms);
-        });
-    } else {
-        let told = refusal(version, (mechanism, is_denied), framing);
-        refuse_later(told, framing, connection, context); // C
-    }
-    Ok(())
-}
-
-/// Takes a token that came by itself: case G.
-pub fn raw_token(token: &[u8], connection: &mut Connection, context: &mut Context<'_>) {
-    let framing = Framing {
-        correlation_id: 0,
-        is_flexible: false,
-        throttle_at: None,
-    };
-    match prove(token, connection, context) {
-        Some((message, _)) => {
-            let out = connection.answer_box().tail();
-            out.extend_from_slice(&u32::try_from(message.len()).unwrap_or(u32::MAX).to_be_bytes());
-            out.extend_from_slice(&message);
-        }
-        None => refuse_later(Outbox::default(), framing, connection, context),
-    }
-}
-
-/// Takes a token. Gives the message that answers it, and how long the session lasts in milliseconds (0: without an end,
-/// or not begun); `None` when the token is refused, which is logged.
-fn prove(token: &[u8], connection: &mut Connection, context: &Context<'_>) -> Option<(Vec<u8>, i64)> {
-    let authentication = connection.authentication.as_mut()?;
-    match authentication.take(token, context.credentials, context.now) {
-        Ok(Outcome::Challenge(message)) => Some((message.into_bytes(), 0)),
-        Ok(Outcome::Proven(Proof { identity, message })) => {
-            context.refusals.note_let_in(connection.ip);
-            let known = ClientInfo::clone(&connection.client);
-            let principal = Principal::user(&identity.user);
-            let proven = (!identity.is_token).then(|| principal.as_str());
-            connection.client = Arc::new(ClientInfo {
-                is_broker: context.proof.trusts(&known.listener, proven),
-                is_token_authenticated: identity.is_token,
-                principal,
-                ..known
-            });
-            connection.quota_generation = UNRESOLVED;
-            let lifetime_ms = identity
-                .lifetime
-                .map_or(0, |lifetime| i64::try_from(lifetime.as_millis()).unwrap_or(i64::MAX));
-            Some((message, lifetime_ms))
-        }
-        Err(reason) => {
-            let (listener, reason) = (&connection.client.listener, reason.to_string());
-            context.refusals.note(context.broker, connection.ip, listener, &reason);
-            None
-        }
-    }
-}
-
-/// What a client is told whose proof failed: by the mechanism of its token, and whether the token was denied before.
-fn refusal(version: i16, (mechanism, is_denied): (Option<&str>, bool), framing: Framing) -> Outbox {
-    let message = match mechanism {
-        Some("PLAIN") => "Authentication failed: Invalid username or password".to_owned(),
-        Some("OAUTHBEARER") if is_denied => INVALID_TOKEN.to_owned(),
-        Some(mechanism) => format!(
-            "Authentication failed during authentication due to invalid credentials with SASL mechanism {mechanism}"
-        ),
-        None => "Authentication failed: Invalid credentials".to_owned(),
-    };
-    let mut refusal = Outbox::default();
-    let told = (ErrorCode::SASL_AUTHENTICATION_FAILED, Some(message.as_str()));
-    let written: Result<(), Infallible> = framed(&mut refusal, framing, |out| {
-        sasl::encode_token_response(version, out, told, &[], 0);
-        Ok(BodyTail::Nothing)
-    });
-    written.unwrap_or_else(|never| match never {});
-    refusal
-}
-
-/// Sends what a client is told whose proof failed, after a while in which nothing else of it is taken, and then ends
-/// the connection.
-fn refuse_later(refusal: Outbox, framing: Framing, connection: &mut Connection, context: &mut Context<'_>) {
-    let Some(authentication) = &connection.authentication else {
-        return;
-    };
-    let deadline = context.now + authentication.settings.failure_delay;
-    let number = context.operations.number();
-    connection.wait_for(number, true);
-    let operation = Operation {
-        connection: connection.reference,
-        framing,
-        client: Arc::clone(&connection.client),
-        parked: Parked::Refusal(refusal),
-    };
-    context.operations.park(number, operation, Some(deadline));
 }
 
 #[cfg(test)]

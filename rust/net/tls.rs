@@ -23,6 +23,8 @@ use rustls::pki_types::CertificateDer;
 use rustls::server::UnbufferedServerConnection;
 use rustls::unbuffered::{ConnectionState, EncodeError, EncryptError, UnbufferedStatus};
 
+use broker::Principal;
+
 /// Ciphertext received at a time; four records of the largest size.
 const RECEIVED_BYTES: usize = 64 << 10;
 /// The largest record with its header, and what a peer may have begun behind it.
@@ -35,7 +37,7 @@ const SENT_BYTES: usize = 64 << 10;
 const OVERHEAD_BYTES: usize = 512;
 
 /// The buffers of a thread.
-struct Buffers {
+struct TlsBuffers {
     /// Ciphertext that was received; records are decrypted in it.
     received: Vec<u8>,
     /// Records that are being sent.
@@ -45,7 +47,7 @@ struct Buffers {
 }
 
 thread_local! {
-    static BUFFERS: RefCell<Buffers> = const { RefCell::new(Buffers {
+    static BUFFERS: RefCell<TlsBuffers> = const { RefCell::new(TlsBuffers {
         received: Vec::new(),
         records: Vec::new(),
         file: Vec::new(),
@@ -54,12 +56,12 @@ thread_local! {
 
 /// Bytes that wait, with a position up to which they were taken.
 #[derive(Default)]
-struct Waiting {
+struct PendingBytes {
     bytes: Vec<u8>,
     taken: usize,
 }
 
-impl Waiting {
+impl PendingBytes {
     fn rest(&self) -> &[u8] {
         self.bytes.get(self.taken..).unwrap_or_default()
     }
@@ -74,14 +76,14 @@ impl Waiting {
 }
 
 /// Where decrypted bytes go: as many as fit to the caller, the others wait.
-pub(super) enum Sink<'a> {
+pub(super) enum PlaintextSink<'a> {
     /// A buffer and how much of it is filled.
     Slice(&'a mut [u8], usize),
     /// Behind what a vector holds, as far as its capacity reaches.
     Behind(&'a mut Vec<u8>),
 }
 
-impl Sink<'_> {
+impl PlaintextSink<'_> {
     fn is_full(&self) -> bool {
         match self {
             Self::Slice(buffer, filled) => *filled == buffer.len(),
@@ -109,11 +111,19 @@ impl Sink<'_> {
 
 /// How far a handshake is.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Shaken {
+pub enum HandshakeProgress {
     /// Done: application data can be received and sent.
     Done,
     /// It waits until the socket is ready again.
     Waits,
+}
+
+/// A connection whose client has made a handshake.
+pub struct TlsPeer {
+    /// Its layer.
+    pub layer: Box<TlsLayer>,
+    /// The identity in the client's certificate; anonymous without one.
+    pub principal: Principal,
 }
 
 /// See the module.
@@ -122,9 +132,9 @@ pub struct TlsLayer {
     /// The beginning of a record whose end has not arrived.
     kept: Vec<u8>,
     /// Decrypted and not yet taken.
-    plain: Waiting,
+    plain: PendingBytes,
     /// Encrypted, and not taken by the socket.
-    unsent: Waiting,
+    unsent: PendingBytes,
     is_established: bool,
     /// The client has ended its side, with or without saying so.
     is_ended: bool,
@@ -141,8 +151,8 @@ impl TlsLayer {
         Ok(Self {
             connection: UnbufferedServerConnection::new(config)?,
             kept: Vec::new(),
-            plain: Waiting::default(),
-            unsent: Waiting::default(),
+            plain: PendingBytes::default(),
+            unsent: PendingBytes::default(),
             is_established: false,
             is_ended: false,
             is_failed: false,
@@ -158,9 +168,9 @@ impl TlsLayer {
     ///
     /// # Errors
     /// The client's mistake, or a failure of the socket; the client was sent TLS's alert, if the socket took it.
-    pub fn shake<S: AsFd>(&mut self, socket: &S) -> io::Result<Shaken> {
+    pub fn shake<S: AsFd>(&mut self, socket: &S) -> io::Result<HandshakeProgress> {
         while !self.is_established {
-            let received = self.decrypt(socket, &mut Sink::Slice(&mut [], 0));
+            let received = self.decrypt(socket, &mut PlaintextSink::Slice(&mut [], 0));
             let flushed = self.flush(socket);
             match received {
                 Ok(0) if self.is_established => {}
@@ -168,7 +178,7 @@ impl TlsLayer {
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock && !self.is_established => {
                     flushed?;
-                    return Ok(Shaken::Waits);
+                    return Ok(HandshakeProgress::Waits);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Err(error),
@@ -177,11 +187,11 @@ impl TlsLayer {
         }
         // What was encrypted last goes out with the first answer, when the socket does not take it now.
         self.flush(socket)?;
-        Ok(Shaken::Done)
+        Ok(HandshakeProgress::Done)
     }
 
     /// Receives plaintext. `Ok(0)` is the end of the stream; fewer bytes than fit mean that the socket is drained.
-    pub(super) fn receive<S: AsFd>(&mut self, socket: &S, mut into: Sink<'_>) -> io::Result<usize> {
+    pub(super) fn receive<S: AsFd>(&mut self, socket: &S, mut into: PlaintextSink<'_>) -> io::Result<usize> {
         let mut total = into.take(self.plain.rest());
         self.plain.take(total);
         while !into.is_full() && !self.is_ended {
@@ -203,7 +213,7 @@ impl TlsLayer {
     /// Copies the bytes that would be received next.
     pub(super) fn peek<S: AsFd>(&mut self, socket: &S, buffer: &mut [u8]) -> io::Result<usize> {
         while self.plain.rest().len() < buffer.len() && !self.is_ended {
-            match self.decrypt(socket, &mut Sink::Slice(&mut [], 0)) {
+            match self.decrypt(socket, &mut PlaintextSink::Slice(&mut [], 0)) {
                 Ok(0) => break,
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
@@ -245,7 +255,7 @@ impl TlsLayer {
         if !self.flush(socket)? {
             return Ok(None);
         }
-        BUFFERS.with_borrow_mut(|Buffers { records, file, .. }| {
+        BUFFERS.with_borrow_mut(|TlsBuffers { records, file, .. }| {
             file.resize(SENT_BYTES, 0);
             let length = read(&mut file[..count.min(SENT_BYTES)])?;
             if length > 0 {
@@ -294,7 +304,7 @@ impl TlsLayer {
     }
 
     /// Receives ciphertext once, decrypts its whole records and keeps the rest. Returns the bytes received.
-    fn decrypt<S: AsFd>(&mut self, socket: &S, into: &mut Sink<'_>) -> io::Result<usize> {
+    fn decrypt<S: AsFd>(&mut self, socket: &S, into: &mut PlaintextSink<'_>) -> io::Result<usize> {
         if self.is_failed {
             return Err(io::ErrorKind::InvalidData.into());
         }
@@ -331,7 +341,7 @@ impl TlsLayer {
 
     /// Processes records until no whole record is left; returns the bytes used. After an error the alert for the client
     /// waits among the unsent bytes.
-    fn process(&mut self, bytes: &mut [u8], into: &mut Sink<'_>) -> io::Result<usize> {
+    fn process(&mut self, bytes: &mut [u8], into: &mut PlaintextSink<'_>) -> io::Result<usize> {
         let mut used = 0;
         loop {
             let UnbufferedStatus { mut discard, state } = self.connection.process_tls_records(&mut bytes[used..]);
@@ -422,10 +432,10 @@ impl TlsLayer {
     }
 }
 
-fn count(into: &Sink<'_>) -> usize {
+fn count(into: &PlaintextSink<'_>) -> usize {
     match into {
-        Sink::Slice(_, filled) => *filled,
-        Sink::Behind(kept) => kept.len(),
+        PlaintextSink::Slice(_, filled) => *filled,
+        PlaintextSink::Behind(kept) => kept.len(),
     }
 }
 

@@ -11,7 +11,7 @@ use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 
-use super::tls::{Sink, TlsLayer};
+use super::tls::{PlaintextSink, TlsLayer};
 use ::io::File;
 
 /// See the module.
@@ -105,7 +105,7 @@ impl<S: AsFd> Transport<S> {
     /// Receives into `buffer`. `Ok(0)` is the end of the stream.
     pub fn receive(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if let Some(tls) = &mut self.tls {
-            return tls.receive(&self.socket, Sink::Slice(buffer, 0));
+            return tls.receive(&self.socket, PlaintextSink::Slice(buffer, 0));
         }
         loop {
             match rustix::io::read(&self.socket, &mut *buffer) {
@@ -118,7 +118,7 @@ impl<S: AsFd> Transport<S> {
     /// Appends received bytes to `kept`, as many as fit its spare capacity. `Ok(0)` is the end of the stream.
     pub fn receive_behind(&mut self, kept: &mut Vec<u8>) -> io::Result<usize> {
         if let Some(tls) = &mut self.tls {
-            return tls.receive(&self.socket, Sink::Behind(kept));
+            return tls.receive(&self.socket, PlaintextSink::Behind(kept));
         }
         loop {
             match rustix::io::read(&self.socket, spare_capacity(kept)) {

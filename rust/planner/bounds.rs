@@ -26,7 +26,7 @@ type Places = BTreeMap<String, BTreeMap<i32, i64>>;
 
 /// What a bound's numbers are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum BoundKind {
     /// Offsets; -2 is the earliest, -1 the latest.
     Offset,
     /// Milliseconds since the epoch.
@@ -46,7 +46,7 @@ pub struct RangeBound {
     /// The option that says it.
     pub option: &'static str,
     /// What its numbers are.
-    pub kind: Kind,
+    pub kind: BoundKind,
     at: At,
 }
 
@@ -83,8 +83,8 @@ impl RangeBound {
             return Err(self.not_exactly("lacks", topic, partition));
         };
         let kind = match self.kind {
-            Kind::Offset => "offset",
-            Kind::Timestamp => "timestamp",
+            BoundKind::Offset => "offset",
+            BoundKind::Timestamp => "timestamp",
         };
         Ok(scan::Bound::parse(self.option, kind, number)?)
     }
@@ -108,8 +108,8 @@ impl RangeBound {
     fn not_exactly(&self, what: &str, topic: &str, partition: i32) -> PlanError {
         let fix = match (what, self.kind) {
             ("has", _) => "it is not read; leave it out",
-            (_, Kind::Timestamp) => "add it",
-            (_, Kind::Offset) => "add it, -2 being the earliest, -1 the latest",
+            (_, BoundKind::Timestamp) => "add it",
+            (_, BoundKind::Offset) => "add it, -2 being the earliest, -1 the latest",
         };
         PlanError::Invalid(format!(
             "{}: JSON must name exactly the partitions read, and {what} {topic}-{partition}; {fix}",
@@ -129,7 +129,7 @@ impl RangeBound {
                     quoted(value)
                 )));
             };
-            return Ok(Self::everywhere(option, Kind::Timestamp, time));
+            return Ok(Self::everywhere(option, BoundKind::Timestamp, time));
         }
         // (b)
         if let Some(value) = value_of(names.by_timestamp) {
@@ -137,18 +137,18 @@ impl RangeBound {
             let Some(places) = places_of(value, 0) else {
                 return Err(not_json(option, value, "", r#"{"topicA":{"0":1790000000000}}"#));
             };
-            return Ok(Self::at_places(option, Kind::Timestamp, places));
+            return Ok(Self::at_places(option, BoundKind::Timestamp, places));
         }
         // (c)
         let option = names.offsets;
         let Some(value) = value_of(option) else {
-            return Ok(Self::everywhere(option, Kind::Offset, default));
+            return Ok(Self::everywhere(option, BoundKind::Offset, default));
         };
         match value.to_lowercase().as_str() {
-            "earliest" => Ok(Self::everywhere(option, Kind::Offset, EARLIEST)),
-            "latest" => Ok(Self::everywhere(option, Kind::Offset, LATEST)),
+            "earliest" => Ok(Self::everywhere(option, BoundKind::Offset, EARLIEST)),
+            "latest" => Ok(Self::everywhere(option, BoundKind::Offset, LATEST)),
             _ => match places_of(value, EARLIEST) {
-                Some(places) => Ok(Self::at_places(option, Kind::Offset, places)),
+                Some(places) => Ok(Self::at_places(option, BoundKind::Offset, places)),
                 None => Err(not_json(
                     option,
                     value,
@@ -159,12 +159,12 @@ impl RangeBound {
         }
     }
 
-    const fn everywhere(option: &'static str, kind: Kind, number: i64) -> Self {
+    const fn everywhere(option: &'static str, kind: BoundKind, number: i64) -> Self {
         let at = At::Everywhere(number);
         Self { option, kind, at }
     }
 
-    const fn at_places(option: &'static str, kind: Kind, places: Places) -> Self {
+    const fn at_places(option: &'static str, kind: BoundKind, places: Places) -> Self {
         let at = At::Places(places);
         Self { option, kind, at }
     }
@@ -172,7 +172,7 @@ impl RangeBound {
     /// Refuses the one word, or its number, that makes no batch at this end.
     pub(super) fn refuse(&self, forbidden: i64, word: &str, fix: &str) -> Result<()> {
         let option = self.option;
-        if self.kind == Kind::Timestamp {
+        if self.kind == BoundKind::Timestamp {
             return Ok(());
         }
         match &self.at {

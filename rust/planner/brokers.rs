@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use self::questions::{Asked, CLIENT_ID, EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED};
+use self::questions::{BrokerClient, CLIENT_ID, EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED};
 use super::repr::quoted;
 use super::{PlanError, Result};
 use base::place::{LeaderEpoch, Offset};
@@ -28,7 +28,7 @@ const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 /// A partition as its leader describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Live {
+pub struct LivePartition {
     /// How far it may be read.
     pub watermarks: Watermarks,
     /// The leader's node id.
@@ -43,7 +43,7 @@ pub struct Live {
 
 /// A cluster and the node ids of its live brokers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Cluster {
+pub struct ClusterNodes {
     /// As `cluster.id` in `meta.properties`.
     pub id: String,
     /// In order.
@@ -51,15 +51,15 @@ pub struct Cluster {
 }
 
 /// The questions of a planner, so that a test can answer them.
-pub trait Ask {
+pub trait OffsetLookup {
     /// Which cluster answers.
-    fn cluster(&self) -> Result<Cluster>;
+    fn cluster(&self) -> Result<ClusterNodes>;
 
     /// The names of all topics that are not internal.
     fn topics(&self) -> Result<Vec<String>>;
 
     /// The partitions of a topic, all of them for `None`, at this moment.
-    fn partitions(&self, topic: &str, partitions: Option<&[i32]>) -> Result<BTreeMap<i32, Live>>;
+    fn partitions(&self, topic: &str, partitions: Option<&[i32]>) -> Result<BTreeMap<i32, LivePartition>>;
 
     /// The first offset of each partition whose timestamp is at least the one beside it, in ms; left out where there is
     /// none.
@@ -69,7 +69,7 @@ pub trait Ask {
     fn sizes(&self, topic: &str, partitions: &[i32]) -> Result<BTreeMap<i32, u64>>;
 }
 
-/// The brokers of `bootstrap.servers`. The methods of [`Ask`] go on until every leader has answered or the time is up;
+/// The brokers of `bootstrap.servers`. The methods of [`OffsetLookup`] go on until every leader has answered or the time is up;
 /// the others ask once.
 #[derive(Clone)]
 pub struct Brokers {
@@ -94,21 +94,21 @@ pub(super) enum Refusal {
     /// A partition has no leader just now.
     Passing(String),
     /// The server cannot be asked; another one may.
-    Server(Away),
+    Server(ServerFault),
     /// The answer is final.
     Final(PlanError),
 }
 
 /// Why a server cannot be asked, and what to do about it.
 #[derive(Debug)]
-pub(super) struct Away {
+pub(super) struct ServerFault {
     pub(super) clause: String,
     pub(super) fix: &'static str,
     /// Whether it gave no answer: its partitions may have another leader soon.
     is_silent: bool,
 }
 
-impl Away {
+impl ServerFault {
     /// Of a server that answered an error.
     pub(super) fn refused(clause: String) -> Self {
         Self {
@@ -136,7 +136,7 @@ impl From<NoAnswer> for Refusal {
                 "bootstrap_servers: {address} cannot be asked ({reason}); check security.protocol, sasl.* and ssl.*"
             )));
         }
-        Self::Server(Away {
+        Self::Server(ServerFault {
             clause: format!("{address} cannot be asked ({reason})"),
             fix: if is_shut_out {
                 ""
@@ -152,7 +152,7 @@ impl Refusal {
     /// What a refusal of a leader means: Metadata may name another one soon when it has died.
     fn of_leader(self) -> Self {
         match self {
-            Self::Server(Away {
+            Self::Server(ServerFault {
                 clause,
                 is_silent: true,
                 ..
@@ -187,23 +187,27 @@ impl Brokers {
     }
 
     /// Calls `ask` with a connection to the server: one that is kept, or, if that was closed meanwhile, another one.
-    fn with<T>(&self, server: &Server, mut ask: impl FnMut(&mut Asked) -> Result<T, Refusal>) -> Result<T, Refusal> {
+    fn with<T>(
+        &self,
+        server: &Server,
+        mut ask: impl FnMut(&mut BrokerClient) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
         let (security, timeout) = (&self.security, self.timeout);
         let pool = self.pool.as_ref();
         let kept = pool.and_then(|pool| pool.take(server, CLIENT_ID, security, timeout));
         if let Some(connection) = kept {
-            let mut asked = Asked(connection);
+            let mut asked = BrokerClient(connection);
             match ask(&mut asked) {
-                Err(Refusal::Server(Away { is_silent: true, .. })) => {}
+                Err(Refusal::Server(ServerFault { is_silent: true, .. })) => {}
                 told => return self.keep(asked, told),
             }
         }
-        let mut asked = Asked::open(server, security, timeout)?;
+        let mut asked = BrokerClient::open(server, security, timeout)?;
         let told = ask(&mut asked);
         self.keep(asked, told)
     }
 
-    fn keep<T>(&self, asked: Asked, told: Result<T, Refusal>) -> Result<T, Refusal> {
+    fn keep<T>(&self, asked: BrokerClient, told: Result<T, Refusal>) -> Result<T, Refusal> {
         if let (Some(pool), true) = (&self.pool, told.is_ok()) {
             pool.give(asked.0);
         }
@@ -230,8 +234,8 @@ impl Brokers {
     }
 
     /// Calls `ask` with the first server that answers.
-    fn of_any<T>(&self, ask: impl Fn(&mut Asked) -> Result<T, Refusal>) -> Result<T, Refusal> {
-        let mut failures: Vec<Away> = Vec::new();
+    fn of_any<T>(&self, ask: impl Fn(&mut BrokerClient) -> Result<T, Refusal>) -> Result<T, Refusal> {
+        let mut failures: Vec<ServerFault> = Vec::new();
         for server in &self.servers {
             match self.with(server, &ask) {
                 Err(Refusal::Server(away)) => failures.push(away),
@@ -239,7 +243,7 @@ impl Brokers {
             }
         }
         let clauses: Vec<&str> = failures.iter().map(|away| away.clause.as_str()).collect();
-        Err(Refusal::Server(Away {
+        Err(Refusal::Server(ServerFault {
             clause: clauses.join("; "),
             fix: failures.first().map_or("", |away| away.fix),
             is_silent: failures.iter().all(|away| away.is_silent),
@@ -251,7 +255,7 @@ impl Brokers {
         &self,
         topic: &str,
         partitions: Option<&[i32]>,
-        mut ask: impl FnMut(&Topology, &mut Asked, &[i32]) -> Result<BTreeMap<i32, T>, Refusal>,
+        mut ask: impl FnMut(&Topology, &mut BrokerClient, &[i32]) -> Result<BTreeMap<i32, T>, Refusal>,
     ) -> Result<BTreeMap<i32, T>, Refusal> {
         let topology = self.of_any(|asked| asked.metadata(topic))?;
         let mut found = BTreeMap::new();
@@ -268,7 +272,11 @@ impl Brokers {
     }
 
     /// Asks leaders once.
-    pub(super) fn live(&self, topic: &str, partitions: Option<&[i32]>) -> Result<BTreeMap<i32, Live>, Refusal> {
+    pub(super) fn live(
+        &self,
+        topic: &str,
+        partitions: Option<&[i32]>,
+    ) -> Result<BTreeMap<i32, LivePartition>, Refusal> {
         self.of_leaders(topic, partitions, |topology, asked, its| {
             let stable = asked.list_offsets(topic, &every(its, LATEST), READ_COMMITTED)?;
             let high = asked.list_offsets(topic, &every(its, LATEST), READ_UNCOMMITTED)?;
@@ -327,16 +335,16 @@ fn every(partitions: &[i32], timestamp: i64) -> BTreeMap<i32, i64> {
     partitions.iter().map(|partition| (*partition, timestamp)).collect()
 }
 
-impl Ask for Brokers {
-    fn cluster(&self) -> Result<Cluster> {
-        self.settled(|brokers| brokers.of_any(Asked::cluster))
+impl OffsetLookup for Brokers {
+    fn cluster(&self) -> Result<ClusterNodes> {
+        self.settled(|brokers| brokers.of_any(BrokerClient::cluster))
     }
 
     fn topics(&self) -> Result<Vec<String>> {
-        self.settled(|brokers| brokers.of_any(Asked::topics))
+        self.settled(|brokers| brokers.of_any(BrokerClient::topics))
     }
 
-    fn partitions(&self, topic: &str, partitions: Option<&[i32]>) -> Result<BTreeMap<i32, Live>> {
+    fn partitions(&self, topic: &str, partitions: Option<&[i32]>) -> Result<BTreeMap<i32, LivePartition>> {
         self.settled(|brokers| brokers.live(topic, partitions))
     }
 
@@ -391,12 +399,12 @@ impl Topology {
         Ok(by_leader)
     }
 
-    fn live(&self, partition: i32, watermarks: Watermarks) -> Live {
+    fn live(&self, partition: i32, watermarks: Watermarks) -> LivePartition {
         let placement = self.partitions.get(&partition).cloned().unwrap_or_default();
         let others = placement.replicas.iter().filter(|node| **node != placement.leader);
         let nodes = std::iter::once(&placement.leader).chain(others);
         let hosts = nodes.filter_map(|node| self.brokers.get(node));
-        Live {
+        LivePartition {
             watermarks,
             leader: placement.leader,
             leader_epoch: LeaderEpoch(placement.leader_epoch),

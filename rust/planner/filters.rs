@@ -70,7 +70,7 @@ impl Operator {
 /// A pushed filter. Values are numbers for offsets and partitions, strings for topics, microseconds for timestamps,
 /// base64 for keys; null stands for null.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Filter {
+pub struct PushedFilter {
     /// The column, whatever its case.
     pub column: String,
     /// The operator's name; see [`Operator`].
@@ -123,11 +123,11 @@ impl Default for Range {
 }
 
 /// A key, or the null key.
-type Key = Option<Vec<u8>>;
+type NullableKey = Option<Vec<u8>>;
 
 /// The records that pushed filters keep; a set that is `None` keeps any value.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Wanted {
+pub struct RecordFilter {
     /// Offsets kept.
     pub offsets: Range,
     /// Timestamps kept, in ms.
@@ -139,10 +139,10 @@ pub struct Wanted {
     /// Topics kept.
     pub topics: Option<BTreeSet<String>>,
     /// Keys kept; `None` within is the null key.
-    pub keys: Option<BTreeSet<Key>>,
+    pub keys: Option<BTreeSet<NullableKey>>,
 }
 
-impl Wanted {
+impl RecordFilter {
     /// Whether the filters can keep records of this partition.
     pub fn has(&self, topic: &str, partition: i32) -> bool {
         let partition = i64::from(partition);
@@ -167,7 +167,7 @@ impl Wanted {
     }
 
     /// The records that one more filter leaves; `None` when the scan cannot apply the filter exactly.
-    pub fn narrow(&self, filter: &Filter) -> Option<Self> {
+    pub fn narrow(&self, filter: &PushedFilter) -> Option<Self> {
         let column = Column::ALL
             .into_iter()
             .find(|column| column.name().eq_ignore_ascii_case(&filter.column))?;
@@ -221,7 +221,7 @@ impl Wanted {
     }
 
     fn with_partitions(&self, operator: Operator, values: &[&Value]) -> Option<Self> {
-        let numbers = whole(values)?;
+        let numbers = integers(values)?;
         if operator.is_membership() {
             let found = numbers.into_iter().collect();
             return Some(Self {
@@ -237,7 +237,7 @@ impl Wanted {
     }
 
     fn with_offsets(&self, operator: Operator, values: &[&Value]) -> Option<Self> {
-        let found = range_of(operator, &whole(values)?, 1)?;
+        let found = range_of(operator, &integers(values)?, 1)?;
         Some(Self {
             offsets: self.offsets.meet(found),
             ..self.clone()
@@ -245,7 +245,7 @@ impl Wanted {
     }
 
     fn with_timestamps(&self, operator: Operator, values: &[&Value]) -> Option<Self> {
-        let found = range_of(operator, &whole(values)?, 1000)?;
+        let found = range_of(operator, &integers(values)?, 1000)?;
         Some(Self {
             timestamps_ms: self.timestamps_ms.meet(found),
             ..self.clone()
@@ -259,11 +259,11 @@ impl Wanted {
                 .map(|it| Some(Some(STANDARD.decode(it.as_str()?).ok()?)))
                 .collect()
         };
-        let found: BTreeSet<Key> = if operator.is_membership() { keys() } else { None }?;
+        let found: BTreeSet<NullableKey> = if operator.is_membership() { keys() } else { None }?;
         Some(self.keeping_keys(found))
     }
 
-    fn keeping_keys(&self, found: BTreeSet<Key>) -> Self {
+    fn keeping_keys(&self, found: BTreeSet<NullableKey>) -> Self {
         Self {
             keys: Some(met(self.keys.as_ref(), found)),
             ..self.clone()
@@ -273,10 +273,10 @@ impl Wanted {
 
 /// The filters that are taken, by index, and what they leave. Filters on nulls come last: they may be settled by
 /// another filter on the same column.
-pub fn push(filters: &[Filter]) -> (Vec<usize>, Wanted) {
+pub fn push(filters: &[PushedFilter]) -> (Vec<usize>, RecordFilter) {
     let mut order: Vec<usize> = (0..filters.len()).collect();
     order.sort_by_key(|at| filters[*at].op == "IsNotNull");
-    let mut wanted = Wanted::default();
+    let mut wanted = RecordFilter::default();
     let mut taken = Vec::new();
     for at in order {
         if let Some(narrowed) = wanted.narrow(&filters[at]) {
@@ -288,7 +288,7 @@ pub fn push(filters: &[Filter]) -> (Vec<usize>, Wanted) {
     (taken, wanted)
 }
 
-fn whole(values: &[&Value]) -> Option<Vec<i64>> {
+fn integers(values: &[&Value]) -> Option<Vec<i64>> {
     values.iter().map(|value| value.as_i64()).collect()
 }
 

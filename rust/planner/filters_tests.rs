@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::{Filter, Range, Wanted, push};
+use super::{PushedFilter, Range, RecordFilter, push};
 
-fn filter(column: &str, op: &str, values: Value) -> Filter {
+fn filter(column: &str, op: &str, values: Value) -> PushedFilter {
     let Value::Array(values) = values else {
         panic!("no list")
     };
-    Filter {
+    PushedFilter {
         column: column.to_owned(),
         op: op.to_owned(),
         values,
@@ -23,33 +23,33 @@ const fn before(high: i64) -> Range {
     Range { high, ..Range::ALL }
 }
 
-fn offsets(offsets: Range) -> Wanted {
-    Wanted {
+fn offsets(offsets: Range) -> RecordFilter {
+    RecordFilter {
         offsets,
-        ..Wanted::default()
+        ..RecordFilter::default()
     }
 }
 
-fn times(timestamps_ms: Range) -> Wanted {
-    Wanted {
+fn times(timestamps_ms: Range) -> RecordFilter {
+    RecordFilter {
         timestamps_ms,
-        ..Wanted::default()
+        ..RecordFilter::default()
     }
 }
 
-fn keys(keys: &[Option<&str>]) -> Wanted {
+fn keys(keys: &[Option<&str>]) -> RecordFilter {
     let bytes = keys.iter().map(|key| key.map(|key| key.as_bytes().to_vec()));
-    Wanted {
+    RecordFilter {
         keys: Some(bytes.collect()),
-        ..Wanted::default()
+        ..RecordFilter::default()
     }
 }
 
 #[test]
 fn a_filter_that_can_be_applied_exactly_is_taken() {
-    let partitions = |numbers: &[i64]| Wanted {
+    let partitions = |numbers: &[i64]| RecordFilter {
         partitions: Some(numbers.iter().copied().collect()),
-        ..Wanted::default()
+        ..RecordFilter::default()
     };
     let second = 1_000_000;
     let half = second + 500;
@@ -103,16 +103,16 @@ fn a_filter_that_can_be_applied_exactly_is_taken() {
         (filter("partition", "In", json!([2, 3])), partitions(&[2, 3])),
         (
             filter("partition", "LessThan", json!([2])),
-            Wanted {
+            RecordFilter {
                 partition_range: before(2),
-                ..Wanted::default()
+                ..RecordFilter::default()
             },
         ),
         (
             filter("topic", "EqualTo", json!(["t"])),
-            Wanted {
+            RecordFilter {
                 topics: Some(["t".to_owned()].into()),
-                ..Wanted::default()
+                ..RecordFilter::default()
             },
         ),
         (filter("key", "EqualTo", json!(["aw=="])), keys(&[Some("k")])),
@@ -122,7 +122,7 @@ fn a_filter_that_can_be_applied_exactly_is_taken() {
             filter("key", "In", json!(["aw==", null, "bA=="])),
             keys(&[Some("k"), Some("l")]),
         ),
-        (filter("offset", "IsNotNull", json!([])), Wanted::default()),
+        (filter("offset", "IsNotNull", json!([])), RecordFilter::default()),
     ];
     for (filter, expected) in taken {
         let (indexes, wanted) = push(std::slice::from_ref(&filter));
@@ -155,7 +155,7 @@ fn any_other_filter_is_given_back() {
     ];
     for filter in others {
         let (indexes, wanted) = push(std::slice::from_ref(&filter));
-        assert_eq!((indexes, wanted), (vec![], Wanted::default()), "{filter:?}");
+        assert_eq!((indexes, wanted), (vec![], RecordFilter::default()), "{filter:?}");
     }
 }
 

@@ -26,7 +26,7 @@ pub(super) const MAX_AGE: Duration = Duration::from_hours(24);
 
 /// One share's part in a lease: number `share` of `shares`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Lease {
+pub struct ShareLease {
     /// The folder of links.
     pub folder: PathBuf,
     /// The number of the share, from 0.
@@ -35,7 +35,7 @@ pub struct Lease {
     pub shares: usize,
 }
 
-impl Lease {
+impl ShareLease {
     /// Marks the share as read; when all shares are, removes the folder. Harmless when it is called twice, or when the
     /// folder is gone.
     pub fn finish(&self) {

@@ -5,14 +5,14 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use super::{Lease, MAX_AGE, take};
+use super::{MAX_AGE, ShareLease, take};
 
 #[test]
 fn the_last_share_removes_the_lease() {
     let dir = tempfile::tempdir().unwrap();
     let folder = take(dir.path().join("links").to_str().unwrap(), &[dir.path().join("data")]).unwrap();
     fs::write(folder.join("0.log"), "").unwrap();
-    let lease = |share| Lease {
+    let lease = |share| ShareLease {
         folder: folder.clone(),
         share,
         shares: 3,
@@ -30,7 +30,7 @@ fn the_last_share_removes_the_lease() {
 #[test]
 fn a_folder_that_is_no_lease_is_left_alone() {
     let dir = tempfile::tempdir().unwrap();
-    let other = Lease {
+    let other = ShareLease {
         folder: dir.path().to_path_buf(),
         share: 0,
         shares: 1,

@@ -1,8 +1,8 @@
 //! The planner of a Spark read: from the options of a data source to the shares of its tasks.
 //!
-//! The steps: [`ReadOptions::parse`] reads the options, [`Wanted::narrow`] the pushed filters, [`plan`] fixes a closed
+//! The steps: [`ReadOptions::parse`] reads the options, [`RecordFilter::narrow`] the pushed filters, [`plan`] fixes a closed
 //! range of offsets for each partition, [`cut`] cuts the ranges into shares. `requests` has all of it as JSON, for
-//! callers of another language. `nearby` and `network` are for the tasks: files of a split on a task's machine, and its
+//! callers of another language. `local_files` and `network` are for the tasks: files of a split on a task's machine, and its
 //! records from brokers. This folder knows no Python and no Java, and decodes no records: `scan` does.
 
 #![forbid(unsafe_code)]
@@ -13,7 +13,7 @@ mod dirs;
 mod error;
 mod filters;
 mod lease;
-mod nearby;
+mod local_files;
 mod network;
 mod options;
 mod pattern;
@@ -22,16 +22,16 @@ mod repr;
 pub mod requests;
 mod shares;
 
-pub use bounds::{Kind, RangeBound};
-pub use brokers::{Ask, Brokers, Cluster, DEFAULT_TIMEOUT, Live};
+pub use bounds::{BoundKind, RangeBound};
+pub use brokers::{Brokers, ClusterNodes, DEFAULT_TIMEOUT, LivePartition, OffsetLookup};
 pub use dirs::LogDirs;
 pub use error::{PlanError, Result};
-pub use filters::{Filter, Operator, Range, Wanted, push};
-pub use lease::{Lease, release, take};
+pub use filters::{Operator, PushedFilter, Range, RecordFilter, push};
+pub use lease::{ShareLease, release, take};
 pub use network::BrokerLog;
-pub use options::{ReadOptions, Topics};
-pub use planning::{Planned, PlannedPartition, Way, brokers_of, loss_sentence, plan};
-pub use shares::{Share, cut, share_count};
+pub use options::{ReadOptions, TopicSelection};
+pub use planning::{PlannedPartition, ReadMethod, ReadPlan, brokers_of, loss_sentence, plan};
+pub use shares::{TaskShare, cut, share_count};
 
 #[cfg(test)]
 mod testing;

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use self::fetch::{Fetched, Wanted};
+use self::fetch::{FetchAnswer, FetchRange};
 use self::transactions::OpenAborts;
 use super::PlanError;
 use super::brokers::{Brokers, Placed, Refusal};
@@ -87,7 +87,7 @@ impl RemoteLog for BrokerLog {
 }
 
 /// A connection with a Fetch on its way.
-struct Open {
+struct PendingFetch {
     leader_epoch: LeaderEpoch,
     connection: Connection,
 }
@@ -111,7 +111,7 @@ struct BrokerBatches {
     client_rack: String,
     /// The replica that the leader wants to be read.
     preferred: Option<i32>,
-    open: Option<Open>,
+    open: Option<PendingFetch>,
     /// Of `read_committed`.
     aborts: Option<OpenAborts>,
     failing_since: Option<Instant>,
@@ -182,7 +182,7 @@ impl RemoteBatches for BrokerBatches {
 
 impl BrokerBatches {
     fn finish(&mut self) -> RemotePiece {
-        if let Some(Open { connection, .. }) = self.open.take() {
+        if let Some(PendingFetch { connection, .. }) = self.open.take() {
             self.pool.give(connection);
         }
         match self.cut_off.take() {
@@ -221,7 +221,7 @@ impl BrokerBatches {
             return Ok(None); // nothing of the plan is left
         }
         open.connection.receive(memory)?;
-        let Some(fetched) = Fetched::read(memory) else {
+        let Some(fetched) = FetchAnswer::read(memory) else {
             return Err(open.connection.malformed().into());
         };
         if fetched.error != ErrorCode::NONE {
@@ -259,7 +259,7 @@ impl BrokerBatches {
     }
 
     /// Connects to the leader, or to the replica that it prefers, and sends the first Fetch.
-    fn begin(&mut self) -> Result<Open, Trouble> {
+    fn begin(&mut self) -> Result<PendingFetch, Trouble> {
         let (topic, partition) = (self.topic.as_str(), self.partition);
         let preferred = self.preferred.take();
         let placed = self.brokers.place(topic, partition, preferred)?;
@@ -269,7 +269,7 @@ impl BrokerBatches {
             Some(connection) => connection,
             None => Connection::open(&placed.server, CLIENT_ID, &self.security, PATIENCE)?,
         };
-        let mut open = Open {
+        let mut open = PendingFetch {
             leader_epoch: placed.leader_epoch,
             connection,
         };
@@ -306,8 +306,8 @@ impl BrokerBatches {
         Ok(())
     }
 
-    fn send(&self, open: &mut Open) -> Result<(), Trouble> {
-        let wanted = Wanted {
+    fn send(&self, open: &mut PendingFetch) -> Result<(), Trouble> {
+        let wanted = FetchRange {
             topic: &self.topic,
             partition: self.partition,
             leader_epoch: open.leader_epoch,

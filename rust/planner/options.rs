@@ -69,18 +69,18 @@ const REFUSED: [(&str, &str); 5] = [
 
 /// Which topics are read.
 #[derive(Debug, Clone)]
-pub enum Topics {
+pub enum TopicSelection {
     /// `subscribe`: these, in their order.
     Named(Vec<String>),
     /// `subscribePattern`: those whose whole name matches the text.
-    Matching(Pattern),
+    Matching(TopicPattern),
     /// `assign`: these partitions of each topic, in order.
     Assigned(Vec<(String, Vec<i32>)>),
 }
 
 /// The text of `subscribePattern` with what it compiles to.
 #[derive(Debug, Clone)]
-pub struct Pattern {
+pub struct TopicPattern {
     /// As it was given.
     pub text: String,
     pub(super) compiled: NamePattern,
@@ -96,7 +96,7 @@ pub struct ReadOptions {
     /// The log directories; there may be none when there are brokers.
     pub log_dirs: LogDirs,
     /// Which topics are read.
-    pub topics: Topics,
+    pub topics: TopicSelection,
     /// Where the range begins.
     pub start: RangeBound,
     /// Where the range ends.
@@ -128,7 +128,7 @@ pub struct ReadOptions {
 }
 
 /// The values by lower-case name, without the spaces around them.
-type Given = BTreeMap<String, String>;
+type OptionPairs = BTreeMap<String, String>;
 
 impl ReadOptions {
     /// The options, and the warnings about options that are ignored. `default_split_bytes` depends on what a task costs
@@ -137,7 +137,7 @@ impl ReadOptions {
         let lowered = options
             .iter()
             .map(|(name, value)| (name.to_lowercase(), value.trim().to_owned()));
-        let given: Given = lowered.collect();
+        let given: OptionPairs = lowered.collect();
         for (name, fix) in REFUSED {
             if let Some(value) = given.get(name) {
                 return Err(invalid(format!("{name}: {value} is not supported here; {fix}")));
@@ -191,7 +191,7 @@ fn is_known(lower: &str) -> bool {
     names.any(|known| known.to_lowercase() == lower)
 }
 
-fn ignored(options: &BTreeMap<String, String>, given: &Given) -> Vec<String> {
+fn ignored(options: &BTreeMap<String, String>, given: &OptionPairs) -> Vec<String> {
     let mut warnings = Vec::new();
     for name in options.keys() {
         let lower = name.to_lowercase();
@@ -217,7 +217,7 @@ fn parts_of(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').map(str::trim).filter(|part| !part.is_empty())
 }
 
-fn log_dirs_of(given: &Given) -> Result<LogDirs> {
+fn log_dirs_of(given: &OptionPairs) -> Result<LogDirs> {
     let found = LogDirs::parse(given.get("path").map_or("", String::as_str))?;
     if text_of(given, "kafka.bootstrap.servers").is_some() {
         return Ok(found);
@@ -238,7 +238,7 @@ fn log_dirs_of(given: &Given) -> Result<LogDirs> {
     Ok(found)
 }
 
-fn topics_of(given: &Given) -> Result<Topics> {
+fn topics_of(given: &OptionPairs) -> Result<TopicSelection> {
     let chosen: Vec<&str> = STRATEGIES
         .into_iter()
         .filter(|name| given.contains_key(&name.to_lowercase()))
@@ -264,13 +264,13 @@ fn topics_of(given: &Given) -> Result<Topics> {
                 ));
             }
             let text = value.to_owned();
-            Ok(Topics::Matching(Pattern { text, compiled }))
+            Ok(TopicSelection::Matching(TopicPattern { text, compiled }))
         }
-        _ => assigned(value).map(Topics::Assigned),
+        _ => assigned(value).map(TopicSelection::Assigned),
     }
 }
 
-fn subscribed(value: &str) -> Result<Topics> {
+fn subscribed(value: &str) -> Result<TopicSelection> {
     let mut topics: Vec<String> = Vec::new();
     for part in parts_of(value) {
         if !topics.iter().any(|topic| topic == part) {
@@ -283,7 +283,7 @@ fn subscribed(value: &str) -> Result<Topics> {
             quoted(value)
         )));
     }
-    Ok(Topics::Named(topics))
+    Ok(TopicSelection::Named(topics))
 }
 
 fn assigned(value: &str) -> Result<Vec<(String, Vec<i32>)>> {
@@ -325,8 +325,8 @@ struct InOrder(Vec<(String, Value)>);
 
 impl<'de> Deserialize<'de> for InOrder {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        struct Entries;
-        impl<'de> Visitor<'de> for Entries {
+        struct EntriesVisitor;
+        impl<'de> Visitor<'de> for EntriesVisitor {
             type Value = InOrder;
 
             fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -341,11 +341,11 @@ impl<'de> Deserialize<'de> for InOrder {
                 Ok(InOrder(entries))
             }
         }
-        deserializer.deserialize_map(Entries)
+        deserializer.deserialize_map(EntriesVisitor)
     }
 }
 
-fn range_of(given: &Given) -> Result<(RangeBound, RangeBound)> {
+fn range_of(given: &OptionPairs) -> Result<(RangeBound, RangeBound)> {
     let start = RangeBound::parse(given, &STARTING, EARLIEST)?;
     let end = RangeBound::parse(given, &ENDING, LATEST)?;
     start.refuse(LATEST, "the latest", "a batch begins at the earliest or at an offset")?;
@@ -354,7 +354,7 @@ fn range_of(given: &Given) -> Result<(RangeBound, RangeBound)> {
     Ok((start, end))
 }
 
-fn isolation_of(given: &Given) -> Result<Isolation> {
+fn isolation_of(given: &OptionPairs) -> Result<Isolation> {
     let value = given.get("kafka.isolation.level");
     let value = value.map_or("read_uncommitted".to_owned(), |value| value.to_lowercase());
     Isolation::parse(&value).map_err(|_| {
@@ -365,7 +365,7 @@ fn isolation_of(given: &Given) -> Result<Isolation> {
     })
 }
 
-fn strategy_of(given: &Given) -> Result<bool> {
+fn strategy_of(given: &OptionPairs) -> Result<bool> {
     let value = given.get("startingoffsetsbytimestampstrategy");
     let value = value.map_or("error".to_owned(), |value| value.to_lowercase());
     match value.as_str() {
@@ -378,11 +378,11 @@ fn strategy_of(given: &Given) -> Result<bool> {
     }
 }
 
-fn text_of(given: &Given, name: &str) -> Option<String> {
+fn text_of(given: &OptionPairs, name: &str) -> Option<String> {
     given.get(&name.to_lowercase()).filter(|it| !it.is_empty()).cloned()
 }
 
-fn flag_of(given: &Given, name: &str, default: bool) -> Result<bool> {
+fn flag_of(given: &OptionPairs, name: &str, default: bool) -> Result<bool> {
     let Some(value) = given.get(&name.to_lowercase()) else {
         return Ok(default);
     };
@@ -395,7 +395,7 @@ fn flag_of(given: &Given, name: &str, default: bool) -> Result<bool> {
     })
 }
 
-fn positive_of<T: FromStr + PartialOrd + From<u8>>(given: &Given, name: &str) -> Result<Option<T>> {
+fn positive_of<T: FromStr + PartialOrd + From<u8>>(given: &OptionPairs, name: &str) -> Result<Option<T>> {
     let Some(value) = given.get(&name.to_lowercase()) else {
         return Ok(None);
     };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{ReadOptions, Topics};
+use super::{ReadOptions, TopicSelection};
 use scan::{Bound, Isolation};
 
 const MIB_512: u64 = 512 << 20;
@@ -56,7 +56,7 @@ fn names_are_matched_without_regard_to_case() {
         found.log_dirs.of_brokers(&[]),
         ["/a", "/b"].map(Into::<std::path::PathBuf>::into)
     );
-    assert!(matches!(&found.topics, Topics::Named(names) if *names == ["t", "u"]));
+    assert!(matches!(&found.topics, TopicSelection::Named(names) if *names == ["t", "u"]));
     assert!(!found.fail_on_data_loss);
     assert_eq!(found.split_bytes, 7);
     assert!(warnings.is_empty(), "{warnings:?}");
@@ -262,7 +262,7 @@ fn a_mistake_in_an_option_of_topics_is_named() {
 #[test]
 fn an_assignment_is_each_partition_once_in_the_order_of_its_topics() {
     let (found, _) = parse(&[("path", "/data"), ("assign", r#"{"z":[2,0,2],"u":[],"a":[1]}"#)]);
-    let Topics::Assigned(assigned) = found.topics else {
+    let TopicSelection::Assigned(assigned) = found.topics else {
         panic!("{:?}", found.topics)
     };
     assert_eq!(assigned, [("z".to_owned(), vec![0, 2]), ("a".to_owned(), vec![1])]);
@@ -271,7 +271,7 @@ fn an_assignment_is_each_partition_once_in_the_order_of_its_topics() {
 #[test]
 fn a_pattern_matches_whole_names() {
     let (found, _) = parse(&[("path", "/data"), ("subscribePattern", "(?i)a.*|b")]);
-    let Topics::Matching(pattern) = found.topics else {
+    let TopicSelection::Matching(pattern) = found.topics else {
         panic!("{:?}", found.topics)
     };
     let matched: Vec<&str> = ["a", "ABC", "ba", "b", "bb"]

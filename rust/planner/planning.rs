@@ -10,19 +10,19 @@
 //! - (c) filters: pushed filters narrow the ranges of offsets
 //! - (d) the ranges are planned, and links made to their segments where they are wanted
 
+mod local_log_dirs;
 mod network;
-mod seen;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+pub(super) use self::local_log_dirs::{LocalLogDirs, dir_name};
 use self::network::OverNetwork;
-pub(super) use self::seen::{Seen, dir_name};
-use super::bounds::{Kind, RangeBound};
-use super::brokers::{Ask, Brokers, DEFAULT_TIMEOUT, Live};
-use super::options::{ReadOptions, Topics};
-use super::{PlanError, Range, Result, Wanted};
+use super::bounds::{BoundKind, RangeBound};
+use super::brokers::{Brokers, DEFAULT_TIMEOUT, LivePartition, OffsetLookup};
+use super::options::{ReadOptions, TopicSelection};
+use super::{PlanError, Range, RecordFilter, Result};
 use ::io::FileSystem;
 use base::place::Offset;
 use scan::{self, Bound, PartitionPlan, Remote, ScanError, ScanRequest, plan_scan};
@@ -41,7 +41,7 @@ const OVERTAKEN_TRIES: usize = 10;
 const EVERY: i32 = -1;
 
 /// The ranges of a read, and what the user should know about them.
-pub struct Planned {
+pub struct ReadPlan {
     /// Ranges that are not empty, by topic and partition.
     pub plans: Vec<PlannedPartition>,
     /// Ranges that are empty; those that are already known to be so before the files are looked at are left out.
@@ -65,9 +65,9 @@ pub struct PlannedPartition {
     /// Requested ranges that are lost; only without `failOnDataLoss`.
     pub lost: Vec<(Offset, Offset)>,
     /// How its records are read.
-    pub way: Way,
+    pub way: ReadMethod,
     /// What brokers tell of it, where they were asked.
-    pub live: Option<Live>,
+    pub live: Option<LivePartition>,
     /// Where else a task finds its records; nowhere when no brokers were asked.
     pub remote: Option<Remote>,
 }
@@ -77,7 +77,7 @@ pub struct PlannedPartition {
 const ASSUMED_RECORD_BYTES: u128 = 500;
 
 /// How the records of a partition are read.
-pub enum Way {
+pub enum ReadMethod {
     /// From files that the planning machine sees.
     Files(Box<PartitionPlan>),
     /// From its brokers, or from files that only a task's machine sees.
@@ -88,7 +88,7 @@ pub enum Way {
 }
 
 impl PlannedPartition {
-    pub(super) fn of_files(plan: PartitionPlan, live: Option<&Live>) -> Self {
+    pub(super) fn of_files(plan: PartitionPlan, live: Option<&LivePartition>) -> Self {
         Self {
             partition: plan.partition.clone(),
             start_offset: plan.start_offset,
@@ -96,21 +96,21 @@ impl PlannedPartition {
             log_start_offset: plan.log_start_offset,
             end_limit: plan.end_limit,
             lost: plan.lost.clone(),
-            way: Way::Files(Box::new(plan)),
+            way: ReadMethod::Files(Box::new(plan)),
             live: live.cloned(),
             remote: None,
         }
     }
 
     fn is_overtaken(&self) -> bool {
-        matches!(&self.way, Way::Files(plan) if plan.is_overtaken)
+        matches!(&self.way, ReadMethod::Files(plan) if plan.is_overtaken)
     }
 
     /// Bytes that are read at most.
     pub fn size_bytes(&self) -> u64 {
         match &self.way {
-            Way::Files(plan) => plan.size_bytes(),
-            Way::Network { size_bytes } => *size_bytes,
+            ReadMethod::Files(plan) => plan.size_bytes(),
+            ReadMethod::Network { size_bytes } => *size_bytes,
         }
     }
 }
@@ -127,16 +127,16 @@ pub fn brokers_of(options: &ReadOptions) -> Result<Option<Brokers>> {
 pub fn plan(
     fs: &Arc<dyn FileSystem>,
     options: &ReadOptions,
-    wanted: &Wanted,
-    ask: Option<&dyn Ask>,
+    wanted: &RecordFilter,
+    ask: Option<&dyn OffsetLookup>,
     link_dir: Option<&Path>,
-) -> Result<Planned> {
-    let mut planned = Planned {
+) -> Result<ReadPlan> {
+    let mut planned = ReadPlan {
         plans: Vec::new(),
         empty: Vec::new(),
         warnings: Vec::new(),
     };
-    let whole = Read::begin(fs, options, wanted, ask, link_dir)?;
+    let whole = ReadPlanner::begin(fs, options, wanted, ask, link_dir)?;
     if ask.is_some() {
         let missing = whole.seen.missing.iter();
         planned.warnings.extend(missing.map(|dir| not_seen(dir)));
@@ -168,33 +168,33 @@ pub fn loss_sentence(topic: &str, partition: i32, start: Offset, end: Offset) ->
 }
 
 /// A read that is being planned.
-struct Read<'a> {
+struct ReadPlanner<'a> {
     fs: &'a Arc<dyn FileSystem>,
     options: &'a ReadOptions,
-    wanted: &'a Wanted,
-    ask: Option<&'a dyn Ask>,
+    wanted: &'a RecordFilter,
+    ask: Option<&'a dyn OffsetLookup>,
     link_dir: Option<&'a Path>,
     log_dirs: Vec<PathBuf>,
     /// The directories of those that this machine sees; without brokers nobody looks before the files are planned.
-    seen: Seen,
+    seen: LocalLogDirs,
     /// Of the brokers; nothing without any.
     cluster_id: String,
 }
 
-impl<'a> Read<'a> {
+impl<'a> ReadPlanner<'a> {
     fn begin(
         fs: &'a Arc<dyn FileSystem>,
         options: &'a ReadOptions,
-        wanted: &'a Wanted,
-        ask: Option<&'a dyn Ask>,
+        wanted: &'a RecordFilter,
+        ask: Option<&'a dyn OffsetLookup>,
         link_dir: Option<&'a Path>,
     ) -> Result<Self> {
-        let cluster = ask.map(Ask::cluster).transpose()?;
+        let cluster = ask.map(OffsetLookup::cluster).transpose()?;
         let nodes = cluster.as_ref().map(|cluster| cluster.nodes.as_slice());
         let log_dirs = options.log_dirs.of_brokers(nodes.unwrap_or_default());
         let seen = match &cluster {
-            Some(cluster) => Seen::of(&**fs, &log_dirs, &cluster.id)?,
-            None => Seen::default(),
+            Some(cluster) => LocalLogDirs::of(&**fs, &log_dirs, &cluster.id)?,
+            None => LocalLogDirs::default(),
         };
         Ok(Self {
             fs,
@@ -211,12 +211,12 @@ impl<'a> Read<'a> {
     /// (a) Each topic with the partitions to read of it, `None` for all.
     fn topics(&self, warnings: &mut Vec<String>) -> Result<Vec<(String, Option<Vec<i32>>)>> {
         let pattern = match &self.options.topics {
-            Topics::Named(names) => return Ok(names.iter().map(|name| (name.clone(), None)).collect()),
-            Topics::Assigned(all) => {
+            TopicSelection::Named(names) => return Ok(names.iter().map(|name| (name.clone(), None)).collect()),
+            TopicSelection::Assigned(all) => {
                 let each = all.iter().cloned();
                 return Ok(each.map(|(topic, partitions)| (topic, Some(partitions))).collect());
             }
-            Topics::Matching(pattern) => pattern,
+            TopicSelection::Matching(pattern) => pattern,
         };
         let mut names = match self.ask {
             Some(ask) => ask.topics()?,
@@ -239,8 +239,8 @@ impl<'a> Read<'a> {
     fn remote_of(&self, plan: &PlannedPartition) -> Option<Remote> {
         let live = plan.live.as_ref()?;
         let dir = match &plan.way {
-            Way::Files(files) => files.path.parent(),
-            Way::Network { .. } => None,
+            ReadMethod::Files(files) => files.path.parent(),
+            ReadMethod::Network { .. } => None,
         };
         Some(Remote {
             bootstrap_servers: self.options.bootstrap_servers.clone()?,
@@ -255,25 +255,25 @@ impl<'a> Read<'a> {
     }
 
     /// What brokers tell of the partitions of a topic; nothing when none are asked.
-    fn live(&self, topic: &str, partitions: Option<&[i32]>) -> Result<BTreeMap<i32, Live>> {
+    fn live(&self, topic: &str, partitions: Option<&[i32]>) -> Result<BTreeMap<i32, LivePartition>> {
         self.ask
             .map_or(Ok(BTreeMap::new()), |ask| ask.partitions(topic, partitions))
     }
 }
 
 /// Bounds by partition.
-type Bounds = BTreeMap<i32, Bound>;
+type PartitionBounds = BTreeMap<i32, Bound>;
 
 struct TopicPlanner<'a> {
-    read: &'a Read<'a>,
+    read: &'a ReadPlanner<'a>,
     topic: String,
-    live: BTreeMap<i32, Live>,
+    live: BTreeMap<i32, LivePartition>,
 }
 
 impl TopicPlanner<'_> {
-    fn plan(&mut self, partitions: Option<&[i32]>, planned: &mut Planned) -> Result<()> {
+    fn plan(&mut self, partitions: Option<&[i32]>, planned: &mut ReadPlan) -> Result<()> {
         let (options, wanted, topic) = (self.read.options, self.read.wanted, self.topic.clone());
-        let found = self.found(partitions)?;
+        let found = self.partitions_to_read(partitions)?;
         let is_wanted = |partition: &i32| wanted.has(&topic, *partition);
         let mut chosen: Vec<i32> = found.iter().copied().filter(is_wanted).collect();
         options.start.check_places(&topic, &found)?;
@@ -284,12 +284,12 @@ impl TopicPlanner<'_> {
         // (b)
         let mut start = self.bounds(&options.start, &chosen)?;
         let mut end = self.bounds(&options.end, &chosen)?;
-        if options.start.kind == Kind::Timestamp {
+        if options.start.kind == BoundKind::Timestamp {
             let reached = self.scan(&chosen, &start, &every(Bound::Latest), None)?;
             self.check_reached(&reached)?;
             start = offsets(&reached, |plan| plan.start_offset);
         }
-        if options.end.kind == Kind::Timestamp {
+        if options.end.kind == BoundKind::Timestamp {
             let reached = self.scan(&chosen, &every(Bound::Earliest), &end, None)?;
             end = offsets(&reached, |plan| plan.end_offset);
         }
@@ -327,9 +327,9 @@ impl TopicPlanner<'_> {
     fn catch_up(
         &mut self,
         plans: &mut Vec<PlannedPartition>,
-        start: &Bounds,
-        end: &Bounds,
-        planned: &mut Planned,
+        start: &PartitionBounds,
+        end: &PartitionBounds,
+        planned: &mut ReadPlan,
     ) -> Result<()> {
         let Some(ask) = self.read.ask else { return Ok(()) };
         for _ in 0..OVERTAKEN_TRIES {
@@ -339,7 +339,8 @@ impl TopicPlanner<'_> {
                 return Ok(());
             }
             let told = ask.partitions(&self.topic, Some(&overtaken))?;
-            let offsets = |known: &BTreeMap<i32, Live>, number: &i32| known.get(number).map(|live| live.watermarks);
+            let offsets =
+                |known: &BTreeMap<i32, LivePartition>, number: &i32| known.get(number).map(|live| live.watermarks);
             overtaken.retain(|number| offsets(&told, number) != offsets(&self.live, number));
             self.live.extend(told);
             if overtaken.is_empty() {
@@ -357,7 +358,7 @@ impl TopicPlanner<'_> {
     }
 
     /// The partitions that are to be read, in order.
-    fn found(&self, partitions: Option<&[i32]>) -> Result<Vec<i32>> {
+    fn partitions_to_read(&self, partitions: Option<&[i32]>) -> Result<Vec<i32>> {
         if self.read.ask.is_some() {
             return Ok(self.live.keys().copied().collect());
         }
@@ -381,7 +382,7 @@ impl TopicPlanner<'_> {
         )))
     }
 
-    fn bounds(&self, bound: &RangeBound, partitions: &[i32]) -> Result<Bounds> {
+    fn bounds(&self, bound: &RangeBound, partitions: &[i32]) -> Result<PartitionBounds> {
         let of = |partition: &i32| Ok((*partition, bound.of(&self.topic, *partition)?));
         partitions.iter().map(of).collect()
     }
@@ -391,8 +392,8 @@ impl TopicPlanner<'_> {
     fn scan(
         &self,
         partitions: &[i32],
-        start: &Bounds,
-        end: &Bounds,
+        start: &PartitionBounds,
+        end: &PartitionBounds,
         link_dir: Option<&Path>,
     ) -> Result<Vec<PlannedPartition>> {
         let Some(ask) = self.read.ask else {
@@ -456,12 +457,12 @@ impl TopicPlanner<'_> {
         &self,
         log_dirs: &[PathBuf],
         partitions: &[i32],
-        start: &Bounds,
-        end: &Bounds,
+        start: &PartitionBounds,
+        end: &PartitionBounds,
         link_dir: Option<&Path>,
     ) -> Result<Vec<PartitionPlan>> {
         let is_one = |partition: &i32| *partition == EVERY || partitions.contains(partition);
-        let of = |bounds: &Bounds| -> HashMap<i32, Bound> {
+        let of = |bounds: &PartitionBounds| -> HashMap<i32, Bound> {
             let its = bounds.iter().filter(|(partition, _)| is_one(partition));
             its.map(|(partition, bound)| (*partition, *bound)).collect()
         };
@@ -487,7 +488,7 @@ impl TopicPlanner<'_> {
 
     /// Asks the leaders how large the ranges are that are read over the network.
     fn estimate(&self, plans: &mut [PlannedPartition]) -> Result<()> {
-        let is_unseen = |plan: &&mut PlannedPartition| matches!(plan.way, Way::Network { .. });
+        let is_unseen = |plan: &&mut PlannedPartition| matches!(plan.way, ReadMethod::Network { .. });
         let mut unseen: Vec<&mut PlannedPartition> = plans.iter_mut().filter(is_unseen).collect();
         let (Some(ask), false) = (self.read.ask, unseen.is_empty()) else {
             return Ok(());
@@ -501,7 +502,7 @@ impl TopicPlanner<'_> {
                 Some(whole) => u128::from(*whole) * wanted / all,
                 None => wanted * ASSUMED_RECORD_BYTES,
             };
-            plan.way = Way::Network {
+            plan.way = ReadMethod::Network {
                 size_bytes: u64::try_from(size_bytes).unwrap_or(u64::MAX),
             };
         }
@@ -527,7 +528,12 @@ impl TopicPlanner<'_> {
 
     /// The bounds within what the pushed filters keep. The first offset with a time is a start only: later records may
     /// have earlier times.
-    fn narrowed(&self, chosen: &[i32], start: &Bounds, end: &Bounds) -> Result<(Bounds, Bounds)> {
+    fn narrowed(
+        &self,
+        chosen: &[i32],
+        start: &PartitionBounds,
+        end: &PartitionBounds,
+    ) -> Result<(PartitionBounds, PartitionBounds)> {
         let (kept, times) = (self.read.wanted.offsets, self.read.wanted.timestamps_ms);
         let base = self.scan(chosen, start, end, None)?;
         let by_time: BTreeMap<i32, Offset> = if times.low == i64::MIN {
@@ -549,11 +555,11 @@ impl TopicPlanner<'_> {
     }
 }
 
-fn every(bound: Bound) -> Bounds {
+fn every(bound: Bound) -> PartitionBounds {
     [(EVERY, bound)].into()
 }
 
-fn offsets(plans: &[PlannedPartition], of: impl Fn(&PlannedPartition) -> Offset) -> Bounds {
+fn offsets(plans: &[PlannedPartition], of: impl Fn(&PlannedPartition) -> Offset) -> PartitionBounds {
     let bound = |plan: &PlannedPartition| (plan.partition.partition, Bound::Offset(of(plan)));
     plans.iter().map(bound).collect()
 }

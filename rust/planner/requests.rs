@@ -37,12 +37,12 @@ use base64::engine::general_purpose::STANDARD;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::lease::{Lease, release, take};
-use super::nearby::nearby;
+use super::lease::{ShareLease, release, take};
+use super::local_files::prefer_local_files;
 use super::options::security_of;
 use super::{
-    Ask, BrokerLog, Filter, PlanError, Planned, PlannedPartition, ReadOptions, Result, Share, Wanted, Way, brokers_of,
-    cut, filters, planning, share_count,
+    BrokerLog, OffsetLookup, PlanError, PlannedPartition, PushedFilter, ReadMethod, ReadOptions, ReadPlan,
+    RecordFilter, Result, TaskShare, brokers_of, cut, filters, planning, share_count,
 };
 use ::io::{FileSystem, OsFileSystem};
 use scan::{Column, LostRange, Predicate, ScanError, ScanOptions, Split, TimeLimits};
@@ -52,7 +52,7 @@ use values::{ValueSpec, parse_spark_json};
 struct PlanRequest {
     options: BTreeMap<String, String>,
     #[serde(default)]
-    filters: Vec<Filter>,
+    filters: Vec<PushedFilter>,
     #[serde(default)]
     cores: Option<usize>,
 }
@@ -60,7 +60,7 @@ struct PlanRequest {
 /// What a read does about what is wrong.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct How {
+struct FaultPolicy {
     check_crcs: bool,
     fail_on_data_loss: bool,
     ignore_corrupt_batches: bool,
@@ -72,11 +72,11 @@ struct PlanAnswer {
     warnings: Vec<String>,
     include_headers: bool,
     #[serde(flatten)]
-    how: How,
+    how: FaultPolicy,
     size_bytes: u64,
     ranges: Vec<RangeAnswer>,
     shares: Vec<ShareAnswer>,
-    scan: Limits,
+    scan: RecordLimits,
 }
 
 #[derive(Serialize)]
@@ -110,7 +110,7 @@ struct ShareAnswer {
 /// The conditions on records of a scan.
 #[derive(Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct Limits {
+struct RecordLimits {
     min_timestamp_ms: Option<i64>,
     end_timestamp_ms: Option<i64>,
     keys: Option<Vec<Option<String>>>,
@@ -118,7 +118,7 @@ struct Limits {
 
 #[derive(Deserialize)]
 struct PushRequest {
-    filters: Vec<Filter>,
+    filters: Vec<PushedFilter>,
     #[serde(default)]
     columns: Option<Vec<String>>,
 }
@@ -156,7 +156,7 @@ struct OpenRequest {
     splits: Vec<String>,
     columns: Vec<String>,
     #[serde(default)]
-    scan: Option<Limits>,
+    scan: Option<RecordLimits>,
     #[serde(default)]
     check_crcs: Option<bool>,
     #[serde(default)]
@@ -222,7 +222,7 @@ pub fn plan(request: &str, default_split_bytes: u64) -> Result<String> {
     encoded(&PlanAnswer {
         warnings,
         include_headers: options.include_headers,
-        how: How {
+        how: FaultPolicy {
             check_crcs: options.check_crcs,
             fail_on_data_loss: options.fail_on_data_loss,
             ignore_corrupt_batches: options.ignore_corrupt_batches,
@@ -236,10 +236,10 @@ pub fn plan(request: &str, default_split_bytes: u64) -> Result<String> {
 
 fn ranges_and_shares(
     options: &ReadOptions,
-    wanted: &Wanted,
+    wanted: &RecordFilter,
     lease: Option<&Path>,
     cores: Option<usize>,
-) -> Result<(Planned, Vec<Share>)> {
+) -> Result<(ReadPlan, Vec<TaskShare>)> {
     let planned = planned(options, wanted, lease)?;
     let total = planned.plans.iter().map(PlannedPartition::size_bytes).sum();
     let cores = cores.filter(|cores| *cores > 0).unwrap_or_else(own_cores);
@@ -247,9 +247,9 @@ fn ranges_and_shares(
     Ok((planned, shares))
 }
 
-fn planned(options: &ReadOptions, wanted: &Wanted, lease: Option<&Path>) -> Result<Planned> {
+fn planned(options: &ReadOptions, wanted: &RecordFilter, lease: Option<&Path>) -> Result<ReadPlan> {
     let brokers = brokers_of(options)?;
-    let ask = brokers.as_ref().map(|brokers| brokers as &dyn Ask);
+    let ask = brokers.as_ref().map(|brokers| brokers as &dyn OffsetLookup);
     planning::plan(&files(), options, wanted, ask, lease)
 }
 
@@ -261,14 +261,14 @@ fn files() -> Arc<dyn FileSystem> {
     Arc::new(OsFileSystem)
 }
 
-fn answers_of(shares: &[Share], plans: &[PlannedPartition], lease: Option<&PathBuf>) -> Result<Vec<ShareAnswer>> {
-    let answer_of = |(number, share): (usize, &Share)| {
+fn answers_of(shares: &[TaskShare], plans: &[PlannedPartition], lease: Option<&PathBuf>) -> Result<Vec<ShareAnswer>> {
+    let answer_of = |(number, share): (usize, &TaskShare)| {
         let splits = share
             .splits
             .iter()
             .map(Split::encode)
             .collect::<Result<_, ScanError>>()?;
-        let part = lease.map(|folder| Lease {
+        let part = lease.map(|folder| ShareLease {
             folder: folder.clone(),
             share: number,
             shares: shares.len(),
@@ -285,8 +285,8 @@ fn answers_of(shares: &[Share], plans: &[PlannedPartition], lease: Option<&PathB
 
 fn range_of(plan: &PlannedPartition) -> RangeAnswer {
     let way = match plan.way {
-        Way::Files(_) => "files",
-        Way::Network { .. } => "network",
+        ReadMethod::Files(_) => "files",
+        ReadMethod::Network { .. } => "network",
     };
     RangeAnswer {
         topic: Arc::clone(&plan.partition.topic),
@@ -298,9 +298,9 @@ fn range_of(plan: &PlannedPartition) -> RangeAnswer {
     }
 }
 
-fn limits_of(predicate: &Predicate) -> Limits {
+fn limits_of(predicate: &Predicate) -> RecordLimits {
     let key_of = |key: &Option<Vec<u8>>| key.as_ref().map(|key| STANDARD.encode(key));
-    Limits {
+    RecordLimits {
         min_timestamp_ms: predicate.min_timestamp_ms,
         end_timestamp_ms: predicate.end_timestamp_ms,
         keys: predicate.keys.as_ref().map(|keys| keys.iter().map(key_of).collect()),
@@ -311,7 +311,7 @@ fn limits_of(predicate: &Predicate) -> Limits {
 pub fn offsets(request: &str, default_split_bytes: u64) -> Result<String> {
     let request: PlanRequest = decoded("offsets", request)?;
     let (options, mut warnings) = ReadOptions::parse(&request.options, default_split_bytes)?;
-    let planned = planned(&options, &Wanted::default(), None)?;
+    let planned = planned(&options, &RecordFilter::default(), None)?;
     warnings.extend(planned.warnings);
     let partitions = planned.plans.iter().chain(&planned.empty).map(range_of).collect();
     encoded(&OffsetsAnswer { warnings, partitions })
@@ -362,7 +362,9 @@ pub fn summarise(request: &str, default_split_bytes: u64) -> Result<String> {
 
 /// `None` when the partition's headers are not in files that are seen here.
 fn summary_of(plan: &PlannedPartition, limits: TimeLimits) -> Result<Option<PartitionSummary>> {
-    let Way::Files(files) = &plan.way else { return Ok(None) };
+    let ReadMethod::Files(files) = &plan.way else {
+        return Ok(None);
+    };
     let summary = files.summary(limits)?;
     let least = summary.timestamps.filter(|_| !summary.may_begin_earlier);
     Ok(Some(PartitionSummary {
@@ -391,7 +393,7 @@ pub fn schema(request: &str) -> Result<String> {
 pub fn open(request: &str) -> Result<(Arc<[Arc<Split>]>, ScanOptions)> {
     let request: OpenRequest = decoded("open", request)?;
     let splits = request.splits.iter().map(|text| Split::decode(text));
-    let splits = nearby(&files(), splits.collect::<Result<_, _>>()?);
+    let splits = prefer_local_files(&files(), splits.collect::<Result<_, _>>()?);
     let splits = splits.into_iter().map(Arc::new).collect();
     let columns = request.columns.iter().map(|name| Column::parse(name));
     let columns: Vec<Column> = columns.collect::<Result<_, _>>()?;
@@ -412,7 +414,7 @@ pub fn open(request: &str) -> Result<(Arc<[Arc<Split>]>, ScanOptions)> {
     Ok((splits, options))
 }
 
-fn predicate_of(limits: Limits) -> Result<Predicate> {
+fn predicate_of(limits: RecordLimits) -> Result<Predicate> {
     let key_of = |key: Option<String>| key.map(|key| STANDARD.decode(key)).transpose();
     let keys = limits.keys.map(|keys| keys.into_iter().map(key_of).collect());
     let keys = keys
@@ -438,9 +440,9 @@ pub fn lost(ranges: &[LostRange]) -> Result<String> {
     encoded(&ranges.iter().map(answer_of).collect::<Vec<_>>())
 }
 
-/// The share of the lease is read; see [`Lease::finish`].
+/// The share of the lease is read; see [`ShareLease::finish`].
 pub fn finish(lease: &str) -> Result<()> {
-    decoded::<Lease>("release", lease)?.finish();
+    decoded::<ShareLease>("release", lease)?.finish();
     Ok(())
 }
 

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{PlannedPartition, ReadOptions, Result, Way};
+use super::{PlannedPartition, ReadMethod, ReadOptions, Result};
 use base::place::LeaderEpoch;
 use scan::{Isolation, Remote, Split};
 
@@ -16,12 +16,12 @@ const PIECES_PER_SHARE: u64 = 8;
 
 /// What one task reads, in order.
 #[derive(Debug, Clone)]
-pub struct Share {
+pub struct TaskShare {
     /// Never empty.
     pub splits: Vec<Split>,
 }
 
-impl Share {
+impl TaskShare {
     /// Bytes that the task reads at most.
     pub fn size_bytes(&self) -> u64 {
         self.splits.iter().map(Split::size_bytes).sum()
@@ -58,7 +58,7 @@ pub fn share_count(options: &ReadOptions, total_bytes: u64, cores: usize) -> usi
 }
 
 /// At most `count` shares, none empty.
-pub fn cut(plans: &[PlannedPartition], isolation: Isolation, count: usize) -> Result<Vec<Share>> {
+pub fn cut(plans: &[PlannedPartition], isolation: Isolation, count: usize) -> Result<Vec<TaskShare>> {
     let total: u64 = plans.iter().map(PlannedPartition::size_bytes).sum();
     let count = count.max(1) as u64;
     let piece = if count > 1 {
@@ -69,7 +69,7 @@ pub fn cut(plans: &[PlannedPartition], isolation: Isolation, count: usize) -> Re
     let mut pieces = Vec::new();
     for plan in plans {
         match &plan.way {
-            Way::Files(files) => {
+            ReadMethod::Files(files) => {
                 let splits = files.splits(piece)?.into_iter();
                 pieces.extend(splits.map(|split| Split {
                     remote: plan.remote.as_ref().map(|remote| Remote {
@@ -79,7 +79,7 @@ pub fn cut(plans: &[PlannedPartition], isolation: Isolation, count: usize) -> Re
                     ..split
                 }));
             }
-            Way::Network { .. } => pieces.extend(by_offsets(plan, isolation, piece)),
+            ReadMethod::Network { .. } => pieces.extend(by_offsets(plan, isolation, piece)),
         }
     }
     let total = pieces.iter().map(Split::size_bytes).sum::<u64>().max(1);
@@ -92,7 +92,7 @@ pub fn cut(plans: &[PlannedPartition], isolation: Isolation, count: usize) -> Re
         shares.entry(at as u64).or_default().push(split);
         before += size;
     }
-    Ok(shares.into_values().map(|splits| Share { splits }).collect())
+    Ok(shares.into_values().map(|splits| TaskShare { splits }).collect())
 }
 
 /// A range without files in pieces of about `piece` bytes.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::{PlannedPartition, ReadOptions, Share, share_count};
+use super::{PlannedPartition, ReadOptions, TaskShare, share_count};
 use scan::Isolation;
 use scan::testing::{Bench, START_MS, fill, offsets_of, plan, request};
 
@@ -14,7 +14,7 @@ fn planned(bench: &Bench) -> PlannedPartition {
     PlannedPartition::of_files(plan(&request(bench)).unwrap(), None)
 }
 
-fn cut(plans: &[PlannedPartition], count: usize) -> Vec<Share> {
+fn cut(plans: &[PlannedPartition], count: usize) -> Vec<TaskShare> {
     super::cut(plans, Isolation::ReadUncommitted, count).unwrap()
 }
 
@@ -67,7 +67,7 @@ fn sizes_of_shares_differ_by_little() {
     let times: Vec<i64> = (0..2000).map(|n| START_MS + n).collect();
     fill(&bench, &times, 1, 300);
     let plans = [planned(&bench)];
-    let sizes: Vec<u64> = cut(&plans, 4).iter().map(Share::size_bytes).collect();
+    let sizes: Vec<u64> = cut(&plans, 4).iter().map(TaskShare::size_bytes).collect();
     assert_eq!(sizes.len(), 4);
     let (least, greatest) = (sizes.iter().min().unwrap(), sizes.iter().max().unwrap());
     assert!(greatest - least < plans[0].size_bytes() / 8, "{sizes:?}");

@@ -20,7 +20,7 @@ use super::options::ProducerOptions;
 use super::requests::{decoded, encoded, ended};
 use super::staging::{Leader, Load, Staging, Topic};
 use super::transactions::Identity;
-use load::{Settings, codec_of};
+use load::{BuildSettings, codec_of};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -73,7 +73,7 @@ impl LoadWriter {
                 epoch: request.driver_epoch,
             },
         };
-        let settings = Settings {
+        let settings = BuildSettings {
             producer_id: -1,
             producer_epoch: -1,
             codec: codec_of(&request.compression)?,

@@ -25,7 +25,9 @@ use super::rows::Rows;
 use super::transactions::{CoordinatorKind, Identity, describe, read_described};
 use ::io::{FileSystem, OsFileSystem};
 use base::error::ErrorCode;
-use load::{Built, LoadError, Settings, Target, TopicBuilder, make_staging_dir, record_bytes, sweep_staged};
+use load::{
+    BuildSettings, BuiltPartition, LoadError, SegmentTarget, TopicBuilder, make_staging_dir, record_bytes, sweep_staged,
+};
 use storage::TopicPartition;
 use storage::meta_properties::MetaProperties;
 
@@ -60,7 +62,7 @@ pub(super) struct Topic {
 pub(super) struct Staged {
     pub(super) producer: Identity,
     /// By partition.
-    pub(super) built: Vec<Built>,
+    pub(super) built: Vec<BuiltPartition>,
 }
 
 /// See the module. Dropped before its end it removes what it has staged.
@@ -82,7 +84,7 @@ impl Staging {
         mut cluster: Cluster,
         topic: &Topic,
         load: Load,
-        settings: Settings,
+        settings: BuildSettings,
         now_ms: i64,
     ) -> Result<Self> {
         let fs: Arc<dyn FileSystem> = Arc::new(OsFileSystem);
@@ -103,8 +105,12 @@ impl Staging {
                     .join(name.load_dir_name(producer.producer_id, producer.epoch))
             })
             .collect();
-        let targets: Vec<Target> = dirs.iter().cloned().map(|dir| Target { dir, known: 0 }).collect();
-        let settings = Settings {
+        let targets: Vec<SegmentTarget> = dirs
+            .iter()
+            .cloned()
+            .map(|dir| SegmentTarget { dir, known: 0 })
+            .collect();
+        let settings = BuildSettings {
             producer_id: producer.producer_id,
             producer_epoch: producer.epoch,
             ..settings

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use crate::errors::OrRaise;
 use client::Security;
-use planner::{Ask, Brokers};
+use planner::{Brokers, OffsetLookup};
 
 /// Host and port of each server of `bootstrap_servers`.
 #[pyfunction]

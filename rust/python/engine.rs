@@ -23,7 +23,7 @@ use super::recovery::PyRecovery;
 use super::security::PySecurity;
 use super::transactions::PyTransactions;
 use super::values::{
-    EpochEnd, Lease, LogDir, PartitionOffsets, PublishedBroker, PublishedTopic, PyFigures, PyHostedLog, Record,
+    EpochEnd, PartitionOffsets, PublishedBroker, PublishedTopic, PyFigures, PyHostedLog, PyLease, PyLogDir, PyRecord,
     ServedVersions,
 };
 use crate::errors::OrRaise;
@@ -185,7 +185,7 @@ impl PyEngine {
         Ok(py.detach(|| self.broker().logs().create(topic, id, &config, &partitions)))
     }
 
-    fn publish_leases(&self, py: Python<'_>, topic: &str, topic_id: &[u8], leases: Vec<Py<Lease>>) -> PyResult<()> {
+    fn publish_leases(&self, py: Python<'_>, topic: &str, topic_id: &[u8], leases: Vec<Py<PyLease>>) -> PyResult<()> {
         let id = self::topic_id(topic_id)?;
         let leases = leases.iter().map(|lease| lease.get().granted()).collect();
         py.detach(|| self.broker().logs().grant(topic, id, leases, Instant::now()));
@@ -377,11 +377,14 @@ impl PyEngine {
         partition: i32,
         offset: i64,
         max_bytes: usize,
-    ) -> PyResult<(Vec<Record>, i64)> {
+    ) -> PyResult<(Vec<PyRecord>, i64)> {
         let (records, next) = py
             .detach(|| broker::read_records(&*self.broker().partition(topic, partition)?, Offset(offset), max_bytes))
             .or_raise()?;
-        Ok((records.into_iter().map(|one| Record::of(py, one)).collect(), next.get()))
+        Ok((
+            records.into_iter().map(|one| PyRecord::of(py, one)).collect(),
+            next.get(),
+        ))
     }
 
     fn partition_offsets(&self, topic: &str, partition: i32) -> PyResult<PartitionOffsets> {
@@ -440,9 +443,9 @@ impl PyEngine {
         Ok(PyBytes::new(py, &packed))
     }
 
-    fn describe_log_dirs(&self, py: Python<'_>) -> PyResult<Vec<LogDir>> {
+    fn describe_log_dirs(&self, py: Python<'_>) -> PyResult<Vec<PyLogDir>> {
         let described = py.detach(|| self.broker().logs().dirs().describe());
-        described.into_iter().map(|one| LogDir::of(py, one)).collect()
+        described.into_iter().map(|one| PyLogDir::of(py, one)).collect()
     }
 
     // ---- housekeeping

@@ -1,7 +1,6 @@
 //! What `Engine.take` gives: requests and events as frozen Python objects.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use parking_lot::Mutex;
 use pyo3::PyClass;
@@ -9,8 +8,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 /// A request for the control plane.
-#[pyclass(frozen, module = "kafkastore._core")]
-pub struct Request {
+#[pyclass(frozen, name = "Request", module = "kafkastore._core")]
+pub struct PyRequest {
     #[pyo3(get)]
     token: u64,
     #[pyo3(get)]
@@ -36,7 +35,7 @@ pub struct Request {
 }
 
 #[pymethods]
-impl Request {
+impl PyRequest {
     #[getter]
     fn body(&self, py: Python<'_>) -> Py<PyBytes> {
         let kept = self.body.lock();
@@ -51,8 +50,8 @@ impl Request {
 }
 
 /// The end of an append of the control plane.
-#[pyclass(frozen, get_all, module = "kafkastore._core")]
-pub struct AppendDone {
+#[pyclass(frozen, get_all, name = "AppendDone", module = "kafkastore._core")]
+pub struct PyAppendDone {
     token: u64,
     error_code: i16,
     base_offset: i64,
@@ -148,8 +147,8 @@ pub fn to_python(py: Python<'_>, event: broker::Event) -> PyResult<Py<PyAny>> {
     use broker::Event;
     let text = |path: PathBuf| path.to_string_lossy().into_owned();
     match event {
-        Event::Request(request) => object(py, Request::new(py, request)),
-        Event::AppendDone(done) => object(py, AppendDone::new(done)),
+        Event::Request(request) => object(py, PyRequest::new(py, request)),
+        Event::AppendDone(done) => object(py, PyAppendDone::new(done)),
         Event::IsrChange { topic, index, proposal } => object(
             py,
             IsrChange {
@@ -192,7 +191,15 @@ pub fn to_python(py: Python<'_>, event: broker::Event) -> PyResult<Py<PyAny>> {
             },
         ),
         Event::SessionsExpired(members) => {
-            let sessions = members.into_iter().map(|one| Py::new(py, ExpiredSession::new(one)));
+            let sessions = members.into_iter().map(|(partition, number, group_id, member_id)| {
+                let session = ExpiredSession {
+                    partition,
+                    number,
+                    group_id: group_id.to_string(),
+                    member_id: member_id.to_string(),
+                };
+                Py::new(py, session)
+            });
             let sessions = sessions.collect::<PyResult<_>>()?;
             object(py, SessionsExpired { sessions })
         }
@@ -221,7 +228,7 @@ where
     Ok(Py::new(py, value)?.into_any())
 }
 
-impl Request {
+impl PyRequest {
     fn new(py: Python<'_>, request: broker::ControlRequest) -> Self {
         Self {
             token: request.token,
@@ -239,7 +246,7 @@ impl Request {
     }
 }
 
-impl AppendDone {
+impl PyAppendDone {
     fn new(done: broker::AppendDone) -> Self {
         Self {
             token: done.token,
@@ -248,17 +255,6 @@ impl AppendDone {
             last_offset: done.last_offset.get(),
             log_append_time_ms: done.log_append_time_ms,
             message: done.message,
-        }
-    }
-}
-
-impl ExpiredSession {
-    fn new((partition, number, group_id, member_id): (i32, u64, Arc<str>, Arc<str>)) -> Self {
-        Self {
-            partition,
-            number,
-            group_id: group_id.to_string(),
-            member_id: member_id.to_string(),
         }
     }
 }

@@ -19,8 +19,8 @@ use net::Engine;
 use record::Codec;
 
 /// The groups of a partition of `__consumer_offsets`, as it was loaded.
-#[pyclass(frozen, get_all, module = "kafkastore._core")]
-pub struct LoadedGroups {
+#[pyclass(frozen, get_all, name = "LoadedGroups", module = "kafkastore._core")]
+pub struct PyLoadedGroups {
     /// (group id, value of its last record).
     records: Vec<(String, Py<PyBytes>)>,
     /// Groups that have offsets and no record.
@@ -52,14 +52,14 @@ pub struct PyGroups {
 
 /// A group's lease; its methods change nothing when another broker leads the group's partition, or the partition was
 /// loaded anew.
-#[pyclass(frozen, module = "kafkastore._core")]
-pub struct GroupLease {
+#[pyclass(frozen, name = "GroupLease", module = "kafkastore._core")]
+pub struct PyGroupLease {
     broker: Arc<Broker>,
     home: Option<Arc<coordinator::GroupHome>>,
     group_id: Arc<str>,
 }
 
-impl GroupLease {
+impl PyGroupLease {
     fn with<T: Default>(&self, act: impl FnOnce(&mut Shard) -> T) -> T {
         self.home.as_ref().map_or_else(T::default, |home| act(&mut home.lock()))
     }
@@ -80,7 +80,7 @@ fn state(index: u8) -> GroupState {
 }
 
 #[pymethods]
-impl GroupLease {
+impl PyGroupLease {
     /// `state`: the index of the state among those of a classic group.
     fn set_state(&self, state: u8, generation_id: i32) {
         self.edit(|lease| {
@@ -163,7 +163,7 @@ impl PyGroups {
         self.groups().homes.begin(&self.broker(), partition).or_raise()
     }
 
-    fn load(&self, py: Python<'_>, partition: i32, number: u64) -> PyResult<Option<LoadedGroups>> {
+    fn load(&self, py: Python<'_>, partition: i32, number: u64) -> PyResult<Option<PyLoadedGroups>> {
         let Some(loaded) = py
             .detach(|| coordinator::load(&self.broker(), self.groups(), partition, number))
             .or_raise()?
@@ -172,7 +172,7 @@ impl PyGroups {
         };
         let names = |ids: Vec<Arc<str>>| ids.iter().map(ToString::to_string).collect();
         let record = |(id, value): (Arc<str>, Vec<u8>)| (id.to_string(), PyBytes::new(py, &value).unbind());
-        Ok(Some(LoadedGroups {
+        Ok(Some(PyLoadedGroups {
             records: loaded.metadata.into_iter().map(record).collect(),
             simple_groups: names(loaded.simple),
             unstable_groups: names(loaded.unstable),
@@ -189,12 +189,12 @@ impl PyGroups {
         self.groups().homes.close(partition);
     }
 
-    fn lease(&self, partition: i32, number: u64, group_id: &str) -> GroupLease {
+    fn lease(&self, partition: i32, number: u64, group_id: &str) -> PyGroupLease {
         let home = self.groups().homes.of(partition).filter(|home| home.number == number);
         if let Some(home) = &home {
             home.lock().grant(group_id, GroupState::Empty, 0);
         }
-        GroupLease {
+        PyGroupLease {
             broker: Arc::clone(&self.broker()),
             home,
             group_id: group_id.into(),

@@ -47,8 +47,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<cleaner::PyCleanerFigures>()?;
     module.add_class::<engine::PyEngine>()?;
     values::add_to(module)?;
-    module.add_class::<events::Request>()?;
-    module.add_class::<events::AppendDone>()?;
+    module.add_class::<events::PyRequest>()?;
+    module.add_class::<events::PyAppendDone>()?;
     module.add_class::<events::IsrChange>()?;
     module.add_class::<events::LogDirFailed>()?;
     module.add_class::<events::ReplicaMoved>()?;
@@ -70,8 +70,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(security::certificate_ends, module)?)?;
     module.add_function(wrap_pyfunction!(security::certificate_hosts, module)?)?;
     module.add_class::<groups::PyGroups>()?;
-    module.add_class::<groups::GroupLease>()?;
-    module.add_class::<groups::LoadedGroups>()?;
+    module.add_class::<groups::PyGroupLease>()?;
+    module.add_class::<groups::PyLoadedGroups>()?;
     module.add_class::<groups::OffsetsRemoval>()?;
     module.add_class::<transactions::PyTransactions>()?;
     module.add_class::<transactions::PyLoadedTransactions>()?;

@@ -14,7 +14,7 @@ use pyo3::types::PyCapsule;
 
 use crate::errors::{OrRaise, Raise};
 use ::io::{FileSystem, OsFileSystem};
-use load::{LoadError, Settings, Target, TopicBuilder, append_rows, codec_of};
+use load::{BuildSettings, LoadError, SegmentTarget, TopicBuilder, append_rows, codec_of};
 
 create_exception!(
     _core,
@@ -60,7 +60,7 @@ impl PyLoadBuilder {
         now_ms: i64,
         threads: usize,
     ) -> PyResult<Self> {
-        let settings = Settings {
+        let settings = BuildSettings {
             producer_id,
             producer_epoch,
             codec: codec_of(compression).or_raise()?,
@@ -71,7 +71,10 @@ impl PyLoadBuilder {
             needs_keys,
         };
         let fs: Arc<dyn FileSystem> = Arc::new(OsFileSystem);
-        let targets: Vec<Target> = targets.into_iter().map(|(dir, known)| Target { dir, known }).collect();
+        let targets: Vec<SegmentTarget> = targets
+            .into_iter()
+            .map(|(dir, known)| SegmentTarget { dir, known })
+            .collect();
         Ok(Self {
             builder: Mutex::new(Some(TopicBuilder::new(&fs, topic, settings, &targets, threads))),
             now_ms,

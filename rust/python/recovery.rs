@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 
 use super::convert::path;
-use super::values::{PyMissingLog, RecoveryNote, RecoveryProgress};
+use super::values::{PyMissingLog, PyRecoveryProgress, RecoveryNote};
 use base::place::Offset;
 use broker::{Broker, LossPolicy, Watched};
 use net::Engine;
@@ -51,8 +51,8 @@ impl PyRecovery {
         self.broker().logs().losses().set_policy(policy);
     }
 
-    fn progress(&self) -> RecoveryProgress {
-        RecoveryProgress::from(&*self.progress)
+    fn progress(&self) -> PyRecoveryProgress {
+        PyRecoveryProgress::from(&*self.progress)
     }
 
     fn take_notes(&self) -> Vec<RecoveryNote> {

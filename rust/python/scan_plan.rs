@@ -16,7 +16,7 @@ use base::place::Offset;
 use scan::{self, Bound, Isolation, PartitionPlan, ScanError, ScanRequest, TimeLimits, Watermarks};
 
 /// Bounds by partition: (kind, value).
-type Bounds = HashMap<i32, (String, i64)>;
+type BoundRows = HashMap<i32, (String, i64)>;
 
 /// The closed range of one partition.
 #[pyclass(frozen, name = "PartitionPlan", module = "kafkastore._core")]
@@ -165,8 +165,8 @@ pub fn plan_scan(
     log_dirs: Vec<PathBuf>,
     topic: String,
     partitions: Option<Vec<i32>>,
-    start: Option<Bounds>,
-    end: Option<Bounds>,
+    start: Option<BoundRows>,
+    end: Option<BoundRows>,
     isolation_level: &str,
     watermarks: Option<HashMap<i32, (i64, i64, i64)>>,
     fail_on_data_loss: bool,
@@ -201,7 +201,7 @@ pub fn plan_scan(
     Ok(plans.into_iter().map(PyPartitionPlan).collect())
 }
 
-fn bounds(which: &str, given: Option<Bounds>) -> Result<HashMap<i32, Bound>, ScanError> {
+fn bounds(which: &str, given: Option<BoundRows>) -> Result<HashMap<i32, Bound>, ScanError> {
     let parse = |(partition, (kind, value)): (i32, (String, i64))| Ok((partition, Bound::parse(which, &kind, value)?));
     given.unwrap_or_default().into_iter().map(parse).collect()
 }

@@ -18,7 +18,9 @@ use super::convert::millis;
 use super::errors::start_error;
 use broker::{AclEntry, AclPattern, Asker, Authorization, Operation, ResourceType, Watched};
 use client::tls::settings::Settings;
-use net::{Bearer, DelegationToken, Engine, Mechanism, Pair, PlainUsers, SaslSettings, TokenRules, issue, validity};
+use net::{
+    Bearer, CertificatePair, DelegationToken, Engine, Mechanism, PlainUsers, SaslSettings, TokenRules, issue, validity,
+};
 use protocol::scram::server::{ScramCredential, ScramMechanism};
 
 /// A delegation token: id; owner, password, end in milliseconds since 1970, unless it is gone.
@@ -211,7 +213,8 @@ impl PySecurity {
     }
 }
 
-fn asker<'a>(request: &'a str, (principal, host): &'a (String, String)) -> Asker<'a> {
+fn asker<'a>(request: &'a str, client: &'a (String, String)) -> Asker<'a> {
+    let (principal, host) = client;
     Asker {
         principal,
         host,
@@ -265,7 +268,7 @@ pub fn issue_certificates(
     let issued = py
         .detach(|| issue(&hosts, &users, now_s, days, authority))
         .map_err(start_error)?;
-    let pem = |pair: Pair| (pair.certificate, pair.key);
+    let pem = |pair: CertificatePair| (pair.certificate, pair.key);
     let users = issued.users.into_iter().map(pem).collect();
     Ok((pem(issued.authority), pem(issued.broker), users))
 }

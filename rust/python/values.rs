@@ -27,8 +27,8 @@ use storage::log_loader::LoadProgress;
 // ---- down
 
 /// A partition's lease; leader -1 for none.
-#[pyclass(frozen, get_all, module = "kafkastore._core")]
-pub struct Lease {
+#[pyclass(frozen, get_all, name = "Lease", module = "kafkastore._core")]
+pub struct PyLease {
     partition: i32,
     leader: i32,
     leader_epoch: i32,
@@ -38,7 +38,7 @@ pub struct Lease {
 }
 
 #[pymethods]
-impl Lease {
+impl PyLease {
     #[new]
     #[pyo3(signature = (*, partition, leader, leader_epoch, partition_epoch, replicas, in_sync_replicas))]
     fn new(
@@ -60,7 +60,7 @@ impl Lease {
     }
 }
 
-impl Lease {
+impl PyLease {
     /// The partition's index and its lease.
     pub fn granted(&self) -> (i32, broker::Lease) {
         let lease = broker::Lease {
@@ -262,8 +262,8 @@ impl ServedVersions {
 // ---- up
 
 /// A record that the control plane reads.
-#[pyclass(frozen, get_all, module = "kafkastore._core")]
-pub struct Record {
+#[pyclass(frozen, get_all, name = "Record", module = "kafkastore._core")]
+pub struct PyRecord {
     offset: i64,
     timestamp_ms: i64,
     key: Option<Py<PyBytes>>,
@@ -272,7 +272,7 @@ pub struct Record {
     control: Option<&'static str>,
 }
 
-impl Record {
+impl PyRecord {
     /// The Python object of a record that was read.
     pub fn of(py: Python<'_>, record: ReadRecord) -> Self {
         let bytes = |b: Option<Vec<u8>>| b.map(|b| PyBytes::new(py, &b).unbind());
@@ -322,15 +322,15 @@ pub struct EpochEnd {
 }
 
 /// How far the opening of the log directories is.
-#[pyclass(frozen, get_all, module = "kafkastore._core")]
-pub struct RecoveryProgress {
+#[pyclass(frozen, get_all, name = "RecoveryProgress", module = "kafkastore._core")]
+pub struct PyRecoveryProgress {
     logs_loaded: u64,
     logs: u64,
     segments_checked: u64,
     segments_to_check: u64,
 }
 
-impl From<&LoadProgress> for RecoveryProgress {
+impl From<&LoadProgress> for PyRecoveryProgress {
     fn from(load: &LoadProgress) -> Self {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Self {
@@ -414,8 +414,8 @@ pub struct LogDirReplica {
 }
 
 /// A log directory with its replicas.
-#[pyclass(frozen, get_all, module = "kafkastore._core")]
-pub struct LogDir {
+#[pyclass(frozen, get_all, name = "LogDir", module = "kafkastore._core")]
+pub struct PyLogDir {
     path: String,
     error_code: i16,
     total_bytes: i64,
@@ -423,7 +423,7 @@ pub struct LogDir {
     replicas: Vec<Py<LogDirReplica>>,
 }
 
-impl LogDir {
+impl PyLogDir {
     /// The Python object of a description.
     pub fn of(py: Python<'_>, description: LogDirDescription) -> PyResult<Self> {
         let replicas = description.replicas.into_iter();
@@ -496,19 +496,19 @@ impl PyFigures {
 
 /// Adds the classes to the module.
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Lease>()?;
+    module.add_class::<PyLease>()?;
     module.add_class::<PublishedPartition>()?;
     module.add_class::<PublishedTopic>()?;
     module.add_class::<PublishedBroker>()?;
     module.add_class::<ServedVersions>()?;
-    module.add_class::<Record>()?;
+    module.add_class::<PyRecord>()?;
     module.add_class::<PartitionOffsets>()?;
     module.add_class::<EpochEnd>()?;
-    module.add_class::<RecoveryProgress>()?;
+    module.add_class::<PyRecoveryProgress>()?;
     module.add_class::<PyHostedLog>()?;
     module.add_class::<PyMissingLog>()?;
     module.add_class::<RecoveryNote>()?;
-    module.add_class::<LogDir>()?;
+    module.add_class::<PyLogDir>()?;
     module.add_class::<LogDirReplica>()?;
     module.add_class::<PyFigures>()?;
     module.add_class::<PyPartitionFigures>()?;

@@ -27,20 +27,19 @@ use pyo3::types::PyBytes;
 
 use self::answers::fill_in;
 use self::disk::Disk;
-use self::mailbox::Mailbox;
+use self::mailbox::WokenOperations;
 use self::peers::SimulatedPeers;
 use self::probe::{Probe, control_request};
 use ::python::cleaner::PyCleanerReport;
 use ::python::convert::{ConfigMap, topic_id};
 use ::python::engine::PyEngine;
 use ::python::errors::{OrRaise, Raise, start_error};
-use ::python::values::Lease;
+use ::python::values::PyLease;
 use base::error::{Error, ErrorCode};
 use broker::planted::{self, Bug};
 use broker::{
-    Attempt, BodyTail, Broker, Budget, CleanerRun, CleanerStep, ClientInfo, ControlRequest, Delayed, Event, Executor,
-    Handover, Next, Options, Peers, ReplicaFetcher, Request, Scratch, Served, SlicedProduce, Source, Tried, Waiter,
-    Wake, go_on_waiting,
+    Attempt, BodyTail, Broker, CleanerRun, CleanerStep, ClientInfo, Delayed, Executor, Handover, Next, Options, Peers,
+    ReplicaFetcher, Request, Scratch, Served, SlicedProduce, Source, Tried, Waiter, Wake, go_on_waiting,
 };
 use coordinator::transactions::Rounds;
 use net::find_api;
@@ -66,12 +65,26 @@ fn malformed(error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
+/// A request for the data plane.
+struct DataRequest {
+    api_key: i16,
+    version: i16,
+    body: Vec<u8>,
+}
+
+/// The time at which a request is served: microseconds since the simulation began, and the wall clock.
+#[derive(Clone, Copy)]
+struct Moment {
+    now_us: u64,
+    wall_clock: i64,
+}
+
 #[derive(Default)]
-struct State {
+struct StepState {
     fetchers: BTreeMap<i32, ReplicaFetcher>,
     delayed: BTreeMap<u64, Box<dyn Delayed>>,
     /// Requests that the control plane serves first, with their bodies: they come back to the data plane.
-    handed_over: BTreeMap<u64, (i16, i16, Vec<u8>)>,
+    handed_over: BTreeMap<u64, DataRequest>,
     /// The cleanings that are under way.
     cleanings: BTreeMap<u64, CleanerRun>,
     last_token: u64,
@@ -79,7 +92,7 @@ struct State {
     rounds: Rounds,
 }
 
-impl State {
+impl StepState {
     fn next_token(&mut self) -> u64 {
         self.last_token += 1;
         self.last_token
@@ -88,12 +101,12 @@ impl State {
 
 /// The result of a request: the answer, or a token and a deadline in microseconds (none while the control plane has the
 /// request); neither when no answer will come.
-type Answer = (Option<Py<PyBytes>>, Option<(u64, Option<u64>)>);
+type ServedAnswer = (Option<Py<PyBytes>>, Option<(u64, Option<u64>)>);
 /// (API key, version, body) of a request to send, or the time until which there is nothing to fetch.
-type Asked = (Option<(i16, i16, Py<PyBytes>)>, Option<u64>);
+type FetcherRequest = (Option<(i16, i16, Py<PyBytes>)>, Option<u64>);
 /// The signals: (operations were woken, the queue of events is signalled, logs are to be flushed, replicas are to be
 /// moved, transactions are to be ended, other brokers are asked, the leaders whose partitions have changed).
-type Rung = (bool, bool, bool, bool, bool, bool, Vec<i32>);
+type Signals = (bool, bool, bool, bool, bool, bool, Vec<i32>);
 /// (token, whether these are markers, node id, API key, version, body) of a request to another broker.
 type PeerRequest = (u64, bool, i32, i16, i16, Py<PyBytes>);
 /// (first offset, last offset, leader epoch, bytes).
@@ -105,8 +118,8 @@ pub struct Steps {
     broker: Arc<Broker>,
     /// The client of every request, for clients and followers alike.
     client: ClientInfo,
-    state: Mutex<State>,
-    mailbox: Arc<Mailbox>,
+    state: Mutex<StepState>,
+    mailbox: Arc<WokenOperations>,
     /// The brokers that a thread would fetch from.
     sources: Arc<Mutex<Vec<Arc<Source>>>>,
     peers: Arc<SimulatedPeers>,
@@ -139,7 +152,7 @@ impl Steps {
 
     /// The signals for which this broker's threads would wake up now; without a signal they sleep, even if there is
     /// work.
-    fn rung(&self) -> Rung {
+    fn rung(&self) -> Signals {
         let broker = &self.broker;
         let mut told: Vec<i32> = self
             .sources
@@ -164,13 +177,13 @@ impl Steps {
 
     /// Leaves the broker as if its process had died.
     fn abandon(&self) {
-        *self.state.lock() = State::default();
+        *self.state.lock() = StepState::default();
         self.peers.forget();
         self.broker.logs().dirs().abandon();
     }
 
     // ---- the control plane's calls that know the time
-    fn publish_leases(&self, topic: &str, topic_id: &[u8], leases: Vec<Py<Lease>>, now_us: u64) -> PyResult<()> {
+    fn publish_leases(&self, topic: &str, topic_id: &[u8], leases: Vec<Py<PyLease>>, now_us: u64) -> PyResult<()> {
         let id = self::topic_id(topic_id)?;
         let leases = leases.iter().map(|lease| lease.get().granted()).collect();
         self.broker.logs().grant(topic, id, leases, at(now_us));
@@ -184,7 +197,8 @@ impl Steps {
     fn flush_queued(&self) {
         let broker = &self.broker;
         broker
-            .flusher
+            .threads()
+            .flusher()
             .flush_queued(|partition, error| broker.logs().dirs().storage_failed(partition, error));
     }
 
@@ -226,17 +240,18 @@ impl Steps {
         body: Vec<u8>,
         now_us: u64,
         wall_clock: i64,
-    ) -> PyResult<Answer> {
-        self.serve_from(py, (api_key, version, body), (now_us, wall_clock), true)
+    ) -> PyResult<ServedAnswer> {
+        let request = DataRequest { api_key, version, body };
+        self.serve_from(py, request, Moment { now_us, wall_clock }, true)
     }
 
     /// Serves a request from the state that the control plane has published since it was handed over. Its answer, as of
     /// [`Self::serve`], is for the request with this token.
-    fn serve_here(&self, py: Python<'_>, token: u64, now_us: u64, wall_clock: i64) -> PyResult<Answer> {
+    fn serve_here(&self, py: Python<'_>, token: u64, now_us: u64, wall_clock: i64) -> PyResult<ServedAnswer> {
         let handed_over = self.state.lock().handed_over.remove(&token);
         match handed_over {
             None => Ok((None, None)),
-            Some(request) => self.serve_from(py, request, (now_us, wall_clock), false),
+            Some(request) => self.serve_from(py, request, Moment { now_us, wall_clock }, false),
         }
     }
 
@@ -309,7 +324,7 @@ impl Steps {
 
     // ---- following
 
-    fn fetcher_next(&self, py: Python<'_>, source: i32, now_us: u64) -> Asked {
+    fn fetcher_next(&self, py: Python<'_>, source: i32, now_us: u64) -> FetcherRequest {
         let mut state = self.state.lock();
         let fetcher = state
             .fetchers
@@ -391,27 +406,22 @@ impl Steps {
     fn serve_from(
         &self,
         py: Python<'_>,
-        (api_key, version, body): (i16, i16, Vec<u8>),
-        (now_us, wall_clock): (u64, i64),
+        request: DataRequest,
+        moment: Moment,
         may_hand_over: bool,
-    ) -> PyResult<Answer> {
+    ) -> PyResult<ServedAnswer> {
         let mut out = Vec::new();
-        let served = self.handle(
-            api_key,
-            version,
-            body.clone(),
-            (now_us, wall_clock, may_hand_over),
-            &mut out,
-        )?;
+        let served = self.handle(&request, moment, may_hand_over, &mut out)?;
         let delayed = match served {
             Served::Delayed(delayed) => delayed,
             Served::Answered(_) => return Ok((Some(PyBytes::new(py, &out).unbind()), None)),
             Served::Control(first) => {
                 let comes_back = first.is_some();
                 let client_id = "simulated".to_owned();
-                let token = self.hand_over(api_key, version, client_id, first.unwrap_or_else(|| body.clone()));
+                let for_control = first.unwrap_or_else(|| request.body.clone());
+                let token = self.hand_over(request.api_key, request.version, client_id, for_control);
                 if comes_back {
-                    self.state.lock().handed_over.insert(token, (api_key, version, body));
+                    self.state.lock().handed_over.insert(token, request);
                 }
                 return Ok((None, Some((token, None))));
             }
@@ -424,7 +434,7 @@ impl Steps {
             state.delayed.insert(token, delayed);
             token
         };
-        if let Some(body) = self.try_operation(token, false, at(now_us))? {
+        if let Some(body) = self.try_operation(token, false, at(moment.now_us))? {
             return Ok((Some(PyBytes::new(py, &body).unbind()), None));
         }
         Ok((None, Some((token, Some(micros(deadline))))))
@@ -443,12 +453,14 @@ impl Steps {
 
     fn handle(
         &self,
-        api_key: i16,
-        version: i16,
-        mut body: Vec<u8>,
-        (now_us, wall_clock, may_hand_over): (u64, i64, bool),
+        simulated: &DataRequest,
+        moment: Moment,
+        may_hand_over: bool,
         out: &mut Vec<u8>,
     ) -> PyResult<Served> {
+        let DataRequest { api_key, version, .. } = *simulated;
+        let Moment { now_us, wall_clock } = moment;
+        let mut body = simulated.body.clone();
         let Some(api) = find_api(api_key) else {
             let message = format!("API {api_key} is not the data plane's");
             return Err(PyValueError::new_err(message));

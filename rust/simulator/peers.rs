@@ -12,7 +12,7 @@ use super::PeerRequest;
 use broker::{Ask, Channel, Peers, Then};
 
 #[derive(Default)]
-struct Requests {
+struct OpenPeerRequests {
     last_token: u64,
     /// Requests that were not taken yet.
     queue: Vec<(u64, Channel, i32, Ask)>,
@@ -22,7 +22,7 @@ struct Requests {
 
 /// See the module.
 #[derive(Default)]
-pub struct SimulatedPeers(Mutex<Requests>);
+pub struct SimulatedPeers(Mutex<OpenPeerRequests>);
 
 impl Peers for SimulatedPeers {
     fn send(&self, channel: Channel, node_id: i32, ask: Ask, then: Then) {
@@ -48,7 +48,8 @@ impl SimulatedPeers {
     /// The requests since the last call, in order.
     pub fn take(&self, py: Python<'_>) -> Vec<PeerRequest> {
         let queue = std::mem::take(&mut self.0.lock().queue);
-        let row = |(token, channel, node_id, ask): (u64, Channel, i32, Ask)| {
+        let row = |(token, channel, node_id, ask)| {
+            let ask: Ask = ask;
             let body = PyBytes::new(py, &ask.body).unbind();
             let is_marker = channel == Channel::Markers;
             (token, is_marker, node_id, ask.api_key, ask.api_version, body)

@@ -12,13 +12,13 @@ use base::place::{LeaderEpoch, Offset};
 use record::{BatchBuilder, Batches, Codec, ControlRecord, ControlType, Header};
 
 /// (offset, value) of the records that a consumer gets, and the offset at which it goes on.
-type Values = (Vec<(i64, Py<PyBytes>)>, i64);
+type ConsumedRecords = (Vec<(i64, Py<PyBytes>)>, i64);
 /// (key, value, name) of a record that a client writes; the name is its header. Without a value it is a tombstone.
 type Keyed = (Vec<u8>, Option<Vec<u8>>, Vec<u8>);
 /// (offset, key, value, name) of a record; all are `None` where the record has none.
 type KeyedRecord = (i64, Option<Py<PyBytes>>, Option<Py<PyBytes>>, Option<Py<PyBytes>>);
 /// (first offset, last offset, producer id, producer epoch, whether it is transactional, the outcome of a marker).
-type Entry = (i64, i64, i64, i16, bool, Option<bool>);
+type DescribedBatch = (i64, i64, i64, i16, bool, Option<bool>);
 
 /// A batch of these values by an idempotent producer; -1 for a producer that is not idempotent.
 #[pyfunction]
@@ -46,7 +46,7 @@ fn producer_batch(
 /// (producer id, first offset) of the aborted transactions of a fetch with isolation `read_committed`.
 #[pyfunction]
 #[pyo3(signature = (batches, aborted=Vec::new()))]
-fn record_values(py: Python<'_>, batches: &[u8], mut aborted: Vec<(i64, i64)>) -> PyResult<Values> {
+fn record_values(py: Python<'_>, batches: &[u8], mut aborted: Vec<(i64, i64)>) -> PyResult<ConsumedRecords> {
     let (mut found, mut next) = (Vec::new(), -1);
     let mut scratch = Vec::new();
     let mut ending: HashSet<i64> = HashSet::new();
@@ -120,7 +120,7 @@ fn keyed_records(py: Python<'_>, batches: &[u8]) -> PyResult<(Vec<KeyedRecord>, 
 
 /// The batches of producers, in order.
 #[pyfunction]
-fn producer_entries(batches: &[u8]) -> PyResult<Vec<Entry>> {
+fn producer_entries(batches: &[u8]) -> PyResult<Vec<DescribedBatch>> {
     let mut found = Vec::new();
     for batch in Batches::new(batches) {
         let batch = batch.map_err(malformed)?;

@@ -19,7 +19,7 @@ use super::error::{Result, ValueError};
 use super::numbers::parse_decimal;
 use super::spec::ValueSpec;
 use super::types::sql_name;
-use super::verdict::{Reasons, Verdict};
+use super::verdict::{DecodeOutcome, Reasons};
 use super::zone::Zone;
 
 const QUOTE: u8 = b'"';
@@ -34,12 +34,12 @@ pub(super) struct CsvReader {
     /// The wanted field at each place of a line.
     wanted: Vec<Option<usize>>,
     /// Where the fields of the line at hand are.
-    fields: Vec<Found>,
+    fields: Vec<CsvField>,
 }
 
 /// A field of a line: its bytes without quotes, and where it ends with them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Found {
+struct CsvField {
     start: usize,
     end: usize,
     is_quoted: bool,
@@ -68,13 +68,13 @@ impl CsvReader {
     }
 
     /// Appends one row for the value.
-    pub(super) fn append(&mut self, value: &[u8], rows: &mut Structs, reasons: &mut Reasons) -> Verdict {
+    pub(super) fn append(&mut self, value: &[u8], rows: &mut Structs, reasons: &mut Reasons) -> DecodeOutcome {
         let text = String::from_utf8_lossy(value);
         let line = text.strip_suffix('\n').unwrap_or(&text);
         let line = line.strip_suffix('\r').unwrap_or(line);
         if line.is_empty() {
             rows.push_nulls();
-            return Verdict::Good;
+            return DecodeOutcome::Good;
         }
         self.split(line.as_bytes());
         let mut is_good = self.fields.len() == self.width;
@@ -103,7 +103,11 @@ impl CsvReader {
             }
         }
         rows.end();
-        if is_good { Verdict::Good } else { Verdict::Bad }
+        if is_good {
+            DecodeOutcome::Good
+        } else {
+            DecodeOutcome::Bad
+        }
     }
 
     fn split(&mut self, line: &[u8]) {
@@ -120,11 +124,11 @@ impl CsvReader {
     }
 
     /// The field that begins at `at`.
-    fn next(&self, line: &[u8], at: usize) -> Found {
+    fn next(&self, line: &[u8], at: usize) -> CsvField {
         if line.get(at) == Some(&QUOTE)
             && let Some((end, whole_end)) = self.closing(line, at + 1)
         {
-            return Found {
+            return CsvField {
                 start: at + 1,
                 end,
                 is_quoted: true,
@@ -136,7 +140,7 @@ impl CsvReader {
             .iter()
             .position(|byte| *byte == self.separator)
             .unwrap_or(rest.len());
-        Found {
+        CsvField {
             start: at,
             end: at + len,
             is_quoted: false,
@@ -165,7 +169,7 @@ impl CsvReader {
 }
 
 /// The text of a field; `None` for null.
-fn text_of(line: &str, field: Found) -> Option<Cow<'_, str>> {
+fn text_of(line: &str, field: CsvField) -> Option<Cow<'_, str>> {
     let raw = line.get(field.start..field.end).unwrap_or_default();
     if raw.is_empty() {
         return None;

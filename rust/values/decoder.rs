@@ -17,7 +17,7 @@ use super::json::JsonReader;
 use super::narrow::narrow;
 use super::protobuf::ProtobufReader;
 use super::spec::{Mode, ValueFormat, ValueSpec};
-use super::verdict::{Reasons, Verdict};
+use super::verdict::{DecodeOutcome, Reasons};
 
 /// The rows of a column of values.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl From<ValueError> for DecodeError {
 
 /// The parser of one format.
 #[derive(Debug)]
-enum Reader {
+enum FormatReader {
     Json(JsonReader),
     Csv(CsvReader),
     Avro(Box<AvroReader>),
@@ -66,7 +66,7 @@ enum Reader {
 /// Parses values. It keeps what it learns of them: one for each thread.
 #[derive(Debug)]
 pub struct ValueDecoder {
-    reader: Reader,
+    reader: FormatReader,
     frames: Frames,
     rows: Structs,
     fails: bool,
@@ -95,10 +95,10 @@ impl ValueDecoder {
             .collect();
         let corrupt = whole.iter().position(|field| is_corrupt(field.name()));
         let reader = match spec.format {
-            ValueFormat::Json => Reader::Json(JsonReader::new(&parsed, spec.zone())),
-            ValueFormat::Csv => Reader::Csv(CsvReader::new(spec, &parsed)?),
-            ValueFormat::Avro => Reader::Avro(Box::new(AvroReader::new(spec, &parsed)?)),
-            ValueFormat::Protobuf => Reader::Protobuf(Box::new(ProtobufReader::new(spec, &parsed)?)),
+            ValueFormat::Json => FormatReader::Json(JsonReader::new(&parsed, spec.zone())),
+            ValueFormat::Csv => FormatReader::Csv(CsvReader::new(spec, &parsed)?),
+            ValueFormat::Avro => FormatReader::Avro(Box::new(AvroReader::new(spec, &parsed)?)),
+            ValueFormat::Protobuf => FormatReader::Protobuf(Box::new(ProtobufReader::new(spec, &parsed)?)),
         };
         let rows = Structs::new(&parsed).map_err(|error| ValueError::Invalid(error.to_string()))?;
         Ok(Self {
@@ -121,7 +121,7 @@ impl ValueDecoder {
                 self.rows.push_null();
                 continue;
             }
-            if self.append(values.value(row), &mut reasons)? == Verdict::Good {
+            if self.append(values.value(row), &mut reasons)? == DecodeOutcome::Good {
                 continue;
             }
             if self.fails {
@@ -140,20 +140,20 @@ impl ValueDecoder {
         })
     }
 
-    fn append(&mut self, value: &[u8], reasons: &mut Reasons) -> Result<Verdict, DecodeError> {
+    fn append(&mut self, value: &[u8], reasons: &mut Reasons) -> Result<DecodeOutcome, DecodeError> {
         let (id, payload) = match self.frames.split(value) {
             Ok(split) => split,
             Err(reason) => {
                 self.rows.push_nulls();
                 reasons.add(|| reason.to_owned());
-                return Ok(Verdict::Bad);
+                return Ok(DecodeOutcome::Bad);
             }
         };
         Ok(match &mut self.reader {
-            Reader::Json(reader) => reader.append(payload, &mut self.rows, reasons),
-            Reader::Csv(reader) => reader.append(payload, &mut self.rows, reasons),
-            Reader::Avro(reader) => reader.append(id, payload, &mut self.rows, reasons)?,
-            Reader::Protobuf(reader) => reader.append(payload, &mut self.rows, reasons),
+            FormatReader::Json(reader) => reader.append(payload, &mut self.rows, reasons),
+            FormatReader::Csv(reader) => reader.append(payload, &mut self.rows, reasons),
+            FormatReader::Avro(reader) => reader.append(id, payload, &mut self.rows, reasons)?,
+            FormatReader::Protobuf(reader) => reader.append(payload, &mut self.rows, reasons),
         })
     }
 

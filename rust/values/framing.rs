@@ -7,7 +7,7 @@
 //!
 //! Source: Confluent's "Wire format" and Apicurio's `DefaultIdHandler`.
 
-use super::spec::{Framing, ValueFormat, ValueSpec};
+use super::spec::{ValueFormat, ValueFraming, ValueSpec};
 
 /// Indexes before a message at most: messages are not nested deeper.
 const MAX_INDEXES: u64 = 64;
@@ -15,7 +15,7 @@ const MAX_INDEXES: u64 = 64;
 /// Takes frames off values.
 #[derive(Debug)]
 pub(super) struct Frames {
-    framing: Framing,
+    framing: ValueFraming,
     has_indexes: bool,
 }
 
@@ -23,7 +23,7 @@ impl Frames {
     pub(super) fn of(spec: &ValueSpec) -> Self {
         Self {
             framing: spec.framing,
-            has_indexes: spec.framing == Framing::Confluent && spec.format == ValueFormat::Protobuf,
+            has_indexes: spec.framing == ValueFraming::Confluent && spec.format == ValueFormat::Protobuf,
         }
     }
 
@@ -31,8 +31,8 @@ impl Frames {
     #[inline]
     pub(super) fn split<'a>(&self, value: &'a [u8]) -> Result<(Option<u64>, &'a [u8]), &'static str> {
         let (id, payload) = match self.framing {
-            Framing::None => return Ok((None, value)),
-            Framing::Confluent => {
+            ValueFraming::None => return Ok((None, value)),
+            ValueFraming::Confluent => {
                 let (head, payload) = value
                     .split_first_chunk::<5>()
                     .ok_or("it is too short for a schema's id")?;
@@ -40,7 +40,7 @@ impl Frames {
                 check(*magic)?;
                 (u64::from(u32::from_be_bytes(*id)), payload)
             }
-            Framing::Apicurio => {
+            ValueFraming::Apicurio => {
                 let (head, payload) = value
                     .split_first_chunk::<9>()
                     .ok_or("it is too short for a schema's id")?;

@@ -27,5 +27,5 @@ mod zone;
 
 pub use decoder::{DecodeError, Decoded, ValueDecoder};
 pub use error::{Result, ValueError};
-pub use spec::{Framing, Mode, OPTION_NAMES, ValueFormat, ValueSpec};
+pub use spec::{Mode, OPTION_NAMES, ValueFormat, ValueFraming, ValueSpec};
 pub use types::{parse_spark_json, to_spark_json};

@@ -22,7 +22,7 @@ use serde_json::Value;
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 
 use super::error::{Result, ValueError, invalid};
-use super::spec::Framing;
+use super::spec::ValueFraming;
 
 /// The longest time for one answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -34,7 +34,7 @@ const HTTPS: &str = "https://";
 
 /// A schema registry, and how it is asked.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Registry {
+pub(super) struct SchemaRegistry {
     url: String,
     /// `user:password`.
     user_info: Option<String>,
@@ -42,7 +42,7 @@ pub(super) struct Registry {
     authorities: Option<String>,
 }
 
-impl fmt::Debug for Registry {
+impl fmt::Debug for SchemaRegistry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Registry")
             .field("url", &self.url)
@@ -50,7 +50,7 @@ impl fmt::Debug for Registry {
     }
 }
 
-impl Registry {
+impl SchemaRegistry {
     /// Of the options `schemaRegistryUrl`, `schemaRegistryBasicAuthUserInfo` and `schemaRegistrySslCaLocation`.
     pub(super) fn new(url: &str, user_info: Option<&str>, authorities: Option<&str>) -> Result<Self> {
         let Some((_, rest)) = url
@@ -86,9 +86,9 @@ impl Registry {
     }
 
     /// The schema of an id.
-    pub(super) fn schema(&self, framing: Framing, id: u64) -> Result<String> {
+    pub(super) fn schema(&self, framing: ValueFraming, id: u64) -> Result<String> {
         let base = self.url.trim_end_matches('/');
-        if framing == Framing::Apicurio {
+        if framing == ValueFraming::Apicurio {
             return self.get(
                 &format!("{base}/apis/registry/v2/ids/globalIds/{id}"),
                 &format!("schema id {id}"),

@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::thread;
 
-use super::Registry;
-use crate::spec::Framing;
+use super::SchemaRegistry;
+use crate::spec::ValueFraming;
 
 /// A server that gives one answer to one question; its address, and the question.
 fn server(answer: &'static str) -> (String, thread::JoinHandle<String>) {
@@ -25,8 +25,8 @@ fn server(answer: &'static str) -> (String, thread::JoinHandle<String>) {
     (url, thread)
 }
 
-fn plain(url: &str) -> Registry {
-    Registry::new(url, None, None).unwrap()
+fn plain(url: &str) -> SchemaRegistry {
+    SchemaRegistry::new(url, None, None).unwrap()
 }
 
 #[test]
@@ -72,10 +72,12 @@ fn mistakes_in_options_are_named_and_no_text_has_the_password() {
         ("https://registry", None, Some(&empty), "has no certificate"),
     ];
     for (url, user_info, authorities, told) in cases {
-        let error = Registry::new(url, user_info, authorities).unwrap_err().to_string();
+        let error = SchemaRegistry::new(url, user_info, authorities)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains(told) && !error.contains("secret"), "{error}");
     }
-    let registry = Registry::new("https://registry", Some("me:secret"), None).unwrap();
+    let registry = SchemaRegistry::new("https://registry", Some("me:secret"), None).unwrap();
     assert_eq!(format!("{registry:?}"), "Registry { url: \"https://registry\", .. }");
 }
 
@@ -85,7 +87,7 @@ fn a_schema_is_asked_for_by_its_id_or_its_subject() {
     let answer: &'static str = answer.replace("Length: 21", "Length: 23").leak();
     let (url, asked) = server(answer);
     assert_eq!(
-        plain(&format!("{url}/")).schema(Framing::Confluent, 7).unwrap(),
+        plain(&format!("{url}/")).schema(ValueFraming::Confluent, 7).unwrap(),
         "\"string\""
     );
     assert_eq!(asked.join().unwrap(), "GET /schemas/ids/7 HTTP/1.1");
@@ -96,7 +98,12 @@ fn a_schema_is_asked_for_by_its_id_or_its_subject() {
         "GET /subjects/a%20b%2Fc-value/versions/latest HTTP/1.1"
     );
     let (url, asked) = server(answer);
-    assert!(plain(&url).schema(Framing::Apicurio, 1 << 40).unwrap().starts_with('{'));
+    assert!(
+        plain(&url)
+            .schema(ValueFraming::Apicurio, 1 << 40)
+            .unwrap()
+            .starts_with('{')
+    );
     assert_eq!(
         asked.join().unwrap(),
         "GET /apis/registry/v2/ids/globalIds/1099511627776 HTTP/1.1"
@@ -127,7 +134,7 @@ fn errors_name_the_option_and_the_registry() {
         (server("nonsense\r\n\r\n").0, "cannot be asked"),
     ];
     for (url, reason) in cases {
-        let error = plain(&url).schema(Framing::Confluent, 7).unwrap_err().to_string();
+        let error = plain(&url).schema(ValueFraming::Confluent, 7).unwrap_err().to_string();
         assert!(
             error.starts_with(&format!("schemaRegistryUrl: {url}")) && error.contains(reason),
             "{error}"

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::error::{Result, invalid};
-use super::registry::Registry;
+use super::registry::SchemaRegistry;
 use super::types::{parse_ddl, parse_spark_json, sql_name, to_spark_json};
 use super::zone::Zone;
 use super::{avro, protobuf};
@@ -78,7 +78,7 @@ pub enum Mode {
 /// What stands before a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Framing {
+pub enum ValueFraming {
     /// Nothing.
     None,
     /// Confluent's: a 0 byte and the schema's id in four bytes; before a Protocol Buffers message also its indexes.
@@ -97,7 +97,7 @@ pub struct ValueSpec {
     pub(super) mode: Mode,
     /// The field of the schema that has the values that do not fit.
     pub(super) corrupt_column: Option<String>,
-    pub(super) framing: Framing,
+    pub(super) framing: ValueFraming,
     time_zone: String,
     pub(super) separator: char,
     /// The schema of Avro's reader, as JSON.
@@ -105,17 +105,17 @@ pub struct ValueSpec {
     /// The file descriptor set of Protocol Buffers, in base64.
     pub(super) descriptors: Option<String>,
     pub(super) message_name: Option<String>,
-    pub(super) registry: Option<Registry>,
+    pub(super) registry: Option<SchemaRegistry>,
 }
 
 /// The options by lower-case name.
-struct Given<'a> {
+struct OptionMap<'a> {
     values: BTreeMap<String, &'a str>,
     /// The topics that are read, as `subscribe` names them.
     subscribed: Option<&'a str>,
 }
 
-impl<'a> Given<'a> {
+impl<'a> OptionMap<'a> {
     fn get(&self, name: &str) -> Option<&'a str> {
         let found = self.values.get(&name.to_lowercase()).copied();
         found.map(str::trim).filter(|value| !value.is_empty())
@@ -138,10 +138,10 @@ const MODES: [(&str, Mode); 3] = [
     ("DROPMALFORMED", Mode::DropMalformed),
     ("FAILFAST", Mode::FailFast),
 ];
-const FRAMINGS: [(&str, Framing); 3] = [
-    ("none", Framing::None),
-    ("confluent", Framing::Confluent),
-    ("apicurio", Framing::Apicurio),
+const FRAMINGS: [(&str, ValueFraming); 3] = [
+    ("none", ValueFraming::None),
+    ("confluent", ValueFraming::Confluent),
+    ("apicurio", ValueFraming::Apicurio),
 ];
 const FORMATS: [(&str, ValueFormat); 4] = [
     ("json", ValueFormat::Json),
@@ -158,7 +158,7 @@ impl ValueSpec {
             .map(|(name, it)| (name.to_lowercase(), it.as_str()))
             .collect();
         let subscribed = values.get("subscribe").copied();
-        let given = Given { values, subscribed };
+        let given = OptionMap { values, subscribed };
         if given.get("valueFormat").is_none() {
             if let Some(name) = ONLY_OF_VALUES.into_iter().find(|name| given.get(name).is_some()) {
                 return invalid(format!(
@@ -174,7 +174,7 @@ impl ValueSpec {
             schema: Value::Null,
             mode: given.one_of("mode", Mode::Permissive, &MODES)?,
             corrupt_column: None,
-            framing: given.one_of("valueFraming", Framing::None, &FRAMINGS)?,
+            framing: given.one_of("valueFraming", ValueFraming::None, &FRAMINGS)?,
             time_zone,
             separator: separator_of(&given)?,
             avro_schema: None,
@@ -201,7 +201,7 @@ impl ValueSpec {
         Ok(Some(spec))
     }
 
-    fn text_fields(&mut self, given: &Given<'_>) -> Result<Fields> {
+    fn text_fields(&mut self, given: &OptionMap<'_>) -> Result<Fields> {
         let (option, text) = schema_text(
             given,
             "Spark's DDL, as id BIGINT, name STRING, or what StructType.json gives",
@@ -240,7 +240,7 @@ impl ValueSpec {
     }
 
     /// The fields of a schema that is not Spark's have the column of bad values only when it is asked for.
-    fn with_corrupt_column(&mut self, given: &Given<'_>, fields: Fields) -> Result<Fields> {
+    fn with_corrupt_column(&mut self, given: &OptionMap<'_>, fields: Fields) -> Result<Fields> {
         let Some(name) = given.get("columnNameOfCorruptRecord") else {
             return Ok(fields);
         };
@@ -254,7 +254,7 @@ impl ValueSpec {
         Ok(fields.iter().map(|field| field.as_ref().clone()).chain([bad]).collect())
     }
 
-    fn avro_schema_of(&self, given: &Given<'_>) -> Result<String> {
+    fn avro_schema_of(&self, given: &OptionMap<'_>) -> Result<String> {
         let is_given = given.get("valueSchema").is_some() || given.get("valueSchemaFile").is_some();
         match &self.registry {
             Some(registry) if !is_given => registry.latest(&subject_of(given)?),
@@ -298,7 +298,7 @@ impl ValueSpec {
     }
 }
 
-fn registry_of(given: &Given<'_>) -> Result<Option<Registry>> {
+fn registry_of(given: &OptionMap<'_>) -> Result<Option<SchemaRegistry>> {
     let (user_info, authorities) = ("schemaRegistryBasicAuthUserInfo", "schemaRegistrySslCaLocation");
     let Some(url) = given.get("schemaRegistryUrl") else {
         return match [user_info, authorities]
@@ -311,7 +311,7 @@ fn registry_of(given: &Given<'_>) -> Result<Option<Registry>> {
             None => Ok(None),
         };
     };
-    Registry::new(url, given.get(user_info), given.get(authorities)).map(Some)
+    SchemaRegistry::new(url, given.get(user_info), given.get(authorities)).map(Some)
 }
 
 fn has_moments(fields: &Fields) -> bool {
@@ -342,7 +342,7 @@ fn has_other_keys(data_type: &DataType) -> bool {
     }
 }
 
-fn separator_of(given: &Given<'_>) -> Result<char> {
+fn separator_of(given: &OptionMap<'_>) -> Result<char> {
     // Not trimmed: a tab or a space may be one.
     let text = given.values.get("sep").copied().unwrap_or(",");
     let text = if text == "\\t" { "\t" } else { text };
@@ -354,7 +354,7 @@ fn separator_of(given: &Given<'_>) -> Result<char> {
 }
 
 /// The schema with the name of the option that has it.
-fn schema_text<'a>(given: &Given<'_>, wanted: &str) -> Result<(&'a str, String)> {
+fn schema_text<'a>(given: &OptionMap<'_>, wanted: &str) -> Result<(&'a str, String)> {
     match (given.get("valueSchema"), given.get("valueSchemaFile")) {
         (Some(_), Some(_)) => invalid("valueSchema, valueSchemaFile: both are given; give one of them"),
         (Some(text), None) => Ok(("valueSchema", text.to_owned())),
@@ -392,7 +392,7 @@ pub(super) fn read_schema_file(path: &str) -> Result<Vec<u8>> {
 }
 
 /// The subject whose latest schema is the reader's: the option, else that of the only topic.
-fn subject_of(given: &Given<'_>) -> Result<String> {
+fn subject_of(given: &OptionMap<'_>) -> Result<String> {
     if let Some(subject) = given.get("schemaRegistrySubject") {
         return Ok(subject.to_owned());
     }

@@ -2,7 +2,7 @@
 
 /// What became of a value. Either way one row was appended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum DecodeOutcome {
     Good,
     /// What does not fit is null in the row; all of it, when the value cannot be read.
     Bad,

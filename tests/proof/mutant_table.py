@@ -689,7 +689,7 @@ OF_RUST: Final = (
     Mutant(
         "held-back-without-a-new-timer",
         "rust/net/held_back.rs",
-        "self.set_timer_if_held_back(reference, now);",
+        "self.set_if_held_back(reference, connections, now);",
         "",
         ("net::held_back::tests::connection_whose_time_was_extended_while_its_timer_ran_gets_a_new_timer",),
         "a client that is over two quotas is never answered again",

@@ -87,7 +87,7 @@ def events_of_rust() -> set[str]:
     """The classes that the events of the queue become."""
     text = (RUST / "python" / "events.rs").read_text()
     (body,) = re.findall(r"^(?:pub )?fn \w+\([^)]*broker::Event[^)]*\)[^{]*\{(.*?)^\}", text, re.MULTILINE | re.DOTALL)
-    return set(re.findall(r"\bobject\(\s*py,\s*([A-Z]\w+)", body))
+    return {name.removeprefix("Py") for name in re.findall(r"\bobject\(\s*py,\s*([A-Z]\w+)", body)}
 
 
 def served_by_rust() -> set[str]:

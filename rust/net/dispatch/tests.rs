@@ -2,12 +2,13 @@ use std::io::Read;
 use std::net::{TcpListener, TcpStream};
 
 use super::*;
-use crate::mailbox::ConnectionRef;
-use crate::outbox::{Outbox, Sent};
+use crate::connection::ConnectionRef;
+use crate::framing::framed;
+use crate::outbox::{Outbox, SendProgress};
 use crate::transport::Transport;
 use base::place::{Offset, Position};
 use broker::HeldBack;
-use broker::testing::{Calls, Fixture};
+use broker::testing::Fixture;
 use broker::{BodyTail, Splice};
 use protocol::{ApiRange, Writer};
 use storage::FileSlice;
@@ -24,7 +25,8 @@ fn connection() -> (Connection, TcpStream) {
     let connection = Connection::new(
         reference,
         Transport::plain(socket),
-        ([127, 0, 0, 1].into(), 0),
+        [127, 0, 0, 1].into(),
+        0,
         client.into(),
         HeldBack::new(Instant::now()),
         Instant::now(),
@@ -36,7 +38,7 @@ fn connection() -> (Connection, TcpStream) {
 fn outbox_bytes(mut outbox: Outbox) -> Vec<u8> {
     let (mut connection, mut client) = connection();
     let sent = outbox.flush(&mut connection.transport).unwrap();
-    assert!(matches!(sent, Sent::All));
+    assert!(matches!(sent, SendProgress::All));
     drop(connection);
     let mut arrived = Vec::new();
     client.read_to_end(&mut arrived).unwrap();
@@ -73,27 +75,21 @@ fn request(key: i16, version: i16, flexible: bool, write: impl FnOnce(&mut Write
     out
 }
 
-fn serve_one(fixture: &Fixture, connection: &mut Connection, mut frame: Vec<u8>) -> Result<(), Refused> {
-    let owner = Arc::new(Calls::default());
-    let waiter = |operation| Waiter {
-        owner: owner.clone(),
-        operation,
-    };
+fn serve_one(fixture: &Fixture, connection: &mut Connection, mut frame: Vec<u8>) -> Result<(), CloseReason> {
     let poll = mio::Poll::new().unwrap();
     let mailbox = Mailbox::new(0, mio::Waker::new(poll.registry(), mio::Token(0)).unwrap());
     let mut context = Context {
         broker: &fixture.broker,
         proof: &Proof::new(&fixture.broker.options(), None).unwrap(),
         credentials: &Credentials::default(),
-        refusals: &Refusals::default(),
-        operations: &mut Operations::new(0, 1),
+        refusals: &ClientRefusals::default(),
+        operations: &mut ParkedOperations::new(0, 1),
         scratch: &mut Scratch::default(),
         mailbox: &mailbox,
-        waiter: &waiter,
         now_ms: 0,
         now: Instant::now(),
     };
-    serve(Frame::Shared(&mut frame), connection, &mut context)
+    serve(RequestFrame::Shared(&mut frame), connection, &mut context)
 }
 
 #[test]
@@ -144,11 +140,15 @@ fn a_request_for_the_control_plane_mutes_its_connection() {
     serve_one(&fixture, &mut connection, request(19, 5, true, |w| w.raw(b"body"))).unwrap();
     assert!(connection.is_muted() && connection.has_gap());
     let events = fixture.broker.events().take(9);
-    let [Event::Request(asked)] = &events[..] else {
+    let [Event::Request(queued)] = &events[..] else {
         panic!("{events:?}")
     };
     assert_eq!(
-        (asked.correlation_id, asked.client.client_id.as_deref(), &asked.body[..]),
+        (
+            queued.correlation_id,
+            queued.client.client_id.as_deref(),
+            &queued.body[..]
+        ),
         (42, Some("me"), &b"body"[..])
     );
 }

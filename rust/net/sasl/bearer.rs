@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 
 use protocol::scram::Refused;
 
-use super::jws::{NoToken, PublicKey, Token, public_keys};
+use super::jws::{JsonWebToken, PublicKey, TokenError, public_keys};
 
 /// What a client is told whose token is refused.
 pub const INVALID_TOKEN: &str = r#"{"status":"invalid_token"}"#;
@@ -81,10 +81,10 @@ impl Bearer {
 
     /// The user of a token, and when the token ends, in seconds since 1970; else why it is refused.
     pub fn check(&self, message: &ClientMessage<'_>, now_s: u64) -> Result<(String, u64), Refused> {
-        let token = Token::parse(message.token).map_err(|why| match why {
-            NoToken::Malformed => Refused("its token is malformed"),
-            NoToken::NoPublicKey => Refused("its token is not signed by a public key"),
-            NoToken::Extended => Refused("its token needs an extension that is not known"),
+        let token = JsonWebToken::parse(message.token).map_err(|why| match why {
+            TokenError::Malformed => Refused("its token is malformed"),
+            TokenError::NoPublicKey => Refused("its token is not signed by a public key"),
+            TokenError::Extended => Refused("its token needs an extension that is not known"),
         })?;
         let keys = self.keys.load();
         let mut found = keys.iter().filter(|key| key.may_have_signed(&token)).peekable();

@@ -24,7 +24,7 @@ const ED25519_BYTES: usize = 32;
 
 /// What kind of key an algorithm needs, by "kty" and "crv".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum KeyKind {
     Rsa,
     P256,
     P384,
@@ -33,7 +33,7 @@ enum Kind {
 
 /// How ring verifies.
 #[derive(Debug)]
-enum Verifies {
+enum SignatureScheme {
     ByModulus(&'static RsaParameters),
     ByPoint(&'static dyn VerificationAlgorithm),
 }
@@ -42,23 +42,23 @@ enum Verifies {
 #[derive(Debug)]
 pub struct Algorithm {
     name: &'static str,
-    kind: Kind,
-    verifies: Verifies,
+    kind: KeyKind,
+    verifies: SignatureScheme,
 }
 
 const fn rsa(name: &'static str, parameters: &'static RsaParameters) -> Algorithm {
     Algorithm {
         name,
-        kind: Kind::Rsa,
-        verifies: Verifies::ByModulus(parameters),
+        kind: KeyKind::Rsa,
+        verifies: SignatureScheme::ByModulus(parameters),
     }
 }
 
-const fn curve(name: &'static str, kind: Kind, algorithm: &'static dyn VerificationAlgorithm) -> Algorithm {
+const fn curve(name: &'static str, kind: KeyKind, algorithm: &'static dyn VerificationAlgorithm) -> Algorithm {
     Algorithm {
         name,
         kind,
-        verifies: Verifies::ByPoint(algorithm),
+        verifies: SignatureScheme::ByPoint(algorithm),
     }
 }
 
@@ -69,9 +69,9 @@ static ALGORITHMS: [Algorithm; 9] = [
     rsa("PS256", &signature::RSA_PSS_2048_8192_SHA256),
     rsa("PS384", &signature::RSA_PSS_2048_8192_SHA384),
     rsa("PS512", &signature::RSA_PSS_2048_8192_SHA512),
-    curve("ES256", Kind::P256, &signature::ECDSA_P256_SHA256_FIXED),
-    curve("ES384", Kind::P384, &signature::ECDSA_P384_SHA384_FIXED),
-    curve("EdDSA", Kind::Ed25519, &signature::ED25519),
+    curve("ES256", KeyKind::P256, &signature::ECDSA_P256_SHA256_FIXED),
+    curve("ES384", KeyKind::P384, &signature::ECDSA_P384_SHA384_FIXED),
+    curve("EdDSA", KeyKind::Ed25519, &signature::ED25519),
 ];
 
 /// The algorithm with this name; `None` where its keys are secrets, where it signs nothing, and where it is not known.
@@ -88,7 +88,7 @@ enum Material {
 /// A key of a set.
 pub struct PublicKey {
     id: Option<String>,
-    kind: Kind,
+    kind: KeyKind,
     /// The only algorithm that it may sign by, where the set says so.
     algorithm: Option<&'static str>,
     material: Material,
@@ -126,12 +126,12 @@ impl PublicKey {
             return None;
         }
         let (kind, material) = match (text("kty")??, text("crv")?) {
-            ("RSA", _) => (Kind::Rsa, modulus(&bytes("n")?, &bytes("e")?)?),
-            ("EC", Some("P-256")) => (Kind::P256, point(32, &bytes("x")?, &bytes("y")?)?),
-            ("EC", Some("P-384")) => (Kind::P384, point(48, &bytes("x")?, &bytes("y")?)?),
+            ("RSA", _) => (KeyKind::Rsa, modulus(&bytes("n")?, &bytes("e")?)?),
+            ("EC", Some("P-256")) => (KeyKind::P256, point(32, &bytes("x")?, &bytes("y")?)?),
+            ("EC", Some("P-384")) => (KeyKind::P384, point(48, &bytes("x")?, &bytes("y")?)?),
             ("OKP", Some("Ed25519")) => {
                 let key = bytes("x").filter(|key| key.len() == ED25519_BYTES)?;
-                (Kind::Ed25519, Material::Point(key))
+                (KeyKind::Ed25519, Material::Point(key))
             }
             _ => return None,
         };
@@ -148,19 +148,21 @@ impl PublicKey {
     }
 
     /// Whether the header of the token fits the key.
-    pub fn may_have_signed(&self, token: &Token<'_>) -> bool {
+    pub fn may_have_signed(&self, token: &JsonWebToken<'_>) -> bool {
         self.kind == token.algorithm.kind
             && self.algorithm.is_none_or(|name| name == token.algorithm.name)
             && (token.key_id.is_none() || self.id == token.key_id)
     }
 
     /// Whether the key has signed the token.
-    pub fn has_signed(&self, token: &Token<'_>) -> bool {
+    pub fn has_signed(&self, token: &JsonWebToken<'_>) -> bool {
         let (signed, signature) = (token.signed.as_bytes(), &token.signature);
         let verified = match (&self.material, &token.algorithm.verifies) {
             _ if !self.may_have_signed(token) => return false,
-            (Material::Modulus(key), Verifies::ByModulus(parameters)) => key.verify(parameters, signed, signature),
-            (Material::Point(key), Verifies::ByPoint(algorithm)) => {
+            (Material::Modulus(key), SignatureScheme::ByModulus(parameters)) => {
+                key.verify(parameters, signed, signature)
+            }
+            (Material::Point(key), SignatureScheme::ByPoint(algorithm)) => {
                 UnparsedPublicKey::new(*algorithm, key).verify(signed, signature)
             }
             _ => return false,
@@ -187,7 +189,7 @@ fn point(size: usize, x: &[u8], y: &[u8]) -> Option<Material> {
 
 /// A token that nobody has verified.
 #[derive(Debug)]
-pub struct Token<'a> {
+pub struct JsonWebToken<'a> {
     algorithm: &'static Algorithm,
     key_id: Option<String>,
     signed: &'a str,
@@ -197,7 +199,7 @@ pub struct Token<'a> {
 
 /// Why a text is no token that can be verified.
 #[derive(Debug, PartialEq, Eq)]
-pub enum NoToken {
+pub enum TokenError {
     /// Not three parts, no base64url, no header that is an object.
     Malformed,
     /// Its algorithm has no public keys.
@@ -206,22 +208,22 @@ pub enum NoToken {
     Extended,
 }
 
-impl<'a> Token<'a> {
+impl<'a> JsonWebToken<'a> {
     /// Reads the parts and the header.
-    pub fn parse(token: &'a str) -> Result<Self, NoToken> {
-        let bytes = |part: &str| BASE64_URL.decode(part).map_err(|_| NoToken::Malformed);
-        let (signed, signature) = token.rsplit_once('.').ok_or(NoToken::Malformed)?;
-        let (header, claims) = signed.split_once('.').ok_or(NoToken::Malformed)?;
+    pub fn parse(token: &'a str) -> Result<Self, TokenError> {
+        let bytes = |part: &str| BASE64_URL.decode(part).map_err(|_| TokenError::Malformed);
+        let (signed, signature) = token.rsplit_once('.').ok_or(TokenError::Malformed)?;
+        let (header, claims) = signed.split_once('.').ok_or(TokenError::Malformed)?;
         let (signature, claims) = (bytes(signature)?, bytes(claims)?);
-        let header = object(&bytes(header)?).ok_or(NoToken::Malformed)?;
-        let name = header.get("alg").and_then(Value::as_str).ok_or(NoToken::Malformed)?;
-        let algorithm = algorithm(name).ok_or(NoToken::NoPublicKey)?;
+        let header = object(&bytes(header)?).ok_or(TokenError::Malformed)?;
+        let name = header.get("alg").and_then(Value::as_str).ok_or(TokenError::Malformed)?;
+        let algorithm = algorithm(name).ok_or(TokenError::NoPublicKey)?;
         if header.get("crit").is_some_and(|extensions| !extensions.is_null()) {
-            return Err(NoToken::Extended);
+            return Err(TokenError::Extended);
         }
         let key_id = match header.get("kid") {
             None | Some(Value::Null) => None,
-            Some(id) => Some(id.as_str().ok_or(NoToken::Malformed)?.to_owned()),
+            Some(id) => Some(id.as_str().ok_or(TokenError::Malformed)?.to_owned()),
         };
         Ok(Self {
             algorithm,

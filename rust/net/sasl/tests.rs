@@ -29,7 +29,7 @@ fn authentication(max_session: Option<Duration>) -> Authentication {
     Authentication::new(settings(max_session))
 }
 
-fn take(it: &mut Authentication, message: &[u8], now: Instant) -> Result<Outcome, Refused> {
+fn take(it: &mut Authentication, message: &[u8], now: Instant) -> Result<SaslOutcome, Refused> {
     it.take(message, &Credentials::default(), now)
 }
 
@@ -37,7 +37,7 @@ fn take(it: &mut Authentication, message: &[u8], now: Instant) -> Result<Outcome
 fn alice(max_session: Option<Duration>, now: Instant) -> Authentication {
     let mut it = authentication(max_session);
     assert_eq!(it.agree("PLAIN", false), ErrorCode::NONE);
-    assert!(matches!(take(&mut it, ALICE, now), Ok(Outcome::Proven(proof)) if proof.identity.user == "alice"));
+    assert!(matches!(take(&mut it, ALICE, now), Ok(SaslOutcome::Proven(identity, _)) if identity.user == "alice"));
     it
 }
 
@@ -84,7 +84,7 @@ fn messages_out_of_order_are_refused() {
     assert_eq!(it.agree("SCRAM-SHA-256", false), ErrorCode::NONE);
     assert!(matches!(
         take(&mut it, b"n,,n=alice,r=abc", now),
-        Ok(Outcome::Challenge(_))
+        Ok(SaslOutcome::Challenge(_))
     ));
     assert_eq!(
         it.agree("PLAIN", false),
@@ -169,12 +169,12 @@ fn a_session_is_not_renewed_by_another_user_nor_at_once() {
 fn bearer(lifetime: Duration, max_session: Option<Duration>, now: Instant) -> Authentication {
     let mut it = authentication(max_session);
     assert_eq!(it.agree("PLAIN", false), ErrorCode::NONE);
-    let identity = Identity {
+    let identity = SaslIdentity {
         lifetime: Some(lifetime),
-        ..Identity::of("alice".to_owned())
+        ..SaslIdentity::of("alice".to_owned())
     };
     let proven = it.prove(identity, Vec::new(), now);
-    assert!(matches!(proven, Ok(Outcome::Proven(_))));
+    assert!(matches!(proven, Ok(SaslOutcome::Proven(..))));
     it
 }
 

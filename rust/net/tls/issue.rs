@@ -8,7 +8,7 @@ use rcgen::{
 use x509_parser::time::ASN1Time;
 
 /// A certificate and its private key, in PEM.
-pub struct Pair {
+pub struct CertificatePair {
     /// The certificate.
     pub certificate: String,
     /// The key (PKCS#8).
@@ -16,13 +16,13 @@ pub struct Pair {
 }
 
 /// What an authority has issued.
-pub struct Issued {
+pub struct IssuedCertificates {
     /// The authority itself.
-    pub authority: Pair,
+    pub authority: CertificatePair,
     /// The broker's.
-    pub broker: Pair,
+    pub broker: CertificatePair,
     /// Of each user, in their order.
-    pub users: Vec<Pair>,
+    pub users: Vec<CertificatePair>,
 }
 
 /// A certificate for a broker at `hosts` (names or addresses) and one for each user, of an authority that is new, or
@@ -36,7 +36,7 @@ pub fn issue(
     now_s: i64,
     days: i64,
     authority: Option<&str>,
-) -> Result<Issued, String> {
+) -> Result<IssuedCertificates, String> {
     let failed = |error: rcgen::Error| format!("a certificate cannot be made ({error})");
     let ends = now_s.saturating_add(days.saturating_mul(86_400));
     let (begins, ends) = (date(now_s - 3600)?, date(ends)?);
@@ -53,21 +53,22 @@ pub fn issue(
         Some(pem) => KeyPair::from_pem(pem).map_err(|error| format!("it is no private key ({error})"))?,
         None => KeyPair::generate().map_err(failed)?,
     };
-    let authority = Pair {
+    let authority = CertificatePair {
         certificate: params.self_signed(&key).map_err(failed)?.pem(),
         key: key.serialize_pem(),
     };
     let issuer = Issuer::new(params, key);
-    let sign = |mut params: CertificateParams, purposes: &[ExtendedKeyUsagePurpose]| -> Result<Pair, String> {
-        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-        params.extended_key_usages = purposes.to_vec();
-        params.use_authority_key_identifier_extension = true;
-        let key = KeyPair::generate().map_err(failed)?;
-        Ok(Pair {
-            certificate: params.signed_by(&key, &issuer).map_err(failed)?.pem(),
-            key: key.serialize_pem(),
-        })
-    };
+    let sign =
+        |mut params: CertificateParams, purposes: &[ExtendedKeyUsagePurpose]| -> Result<CertificatePair, String> {
+            params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+            params.extended_key_usages = purposes.to_vec();
+            params.use_authority_key_identifier_extension = true;
+            let key = KeyPair::generate().map_err(failed)?;
+            Ok(CertificatePair {
+                certificate: params.signed_by(&key, &issuer).map_err(failed)?.pem(),
+                key: key.serialize_pem(),
+            })
+        };
     let first = hosts.first().map_or("localhost", String::as_str);
     // a broker is the client of other brokers, too
     let both = [ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
@@ -76,7 +77,7 @@ pub fn issue(
         .iter()
         .map(|user| sign(named(user, Vec::new())?, &[ExtendedKeyUsagePurpose::ClientAuth]))
         .collect::<Result<_, _>>()?;
-    Ok(Issued {
+    Ok(IssuedCertificates {
         authority,
         broker,
         users,

@@ -6,15 +6,19 @@ use std::sync::Arc;
 use std::thread;
 
 use super::context::TlsContext;
-use super::issue::{Issued, Pair, issue};
-use super::{Shaken, TlsLayer};
+use super::issue::{CertificatePair, IssuedCertificates, issue};
+use super::{HandshakeProgress, TlsLayer};
 use client::tls::outgoing::{NAME_KEY, OutgoingTls};
 use client::tls::settings::Settings;
 
 /// 2026-01-01, in seconds.
 const NOW_S: i64 = 1_767_225_600;
 
-fn pem(Pair { certificate, key }: &Pair, authority: &Pair, more: &[(&str, &str)]) -> HashMap<String, String> {
+fn pem(
+    CertificatePair { certificate, key }: &CertificatePair,
+    authority: &CertificatePair,
+    more: &[(&str, &str)],
+) -> HashMap<String, String> {
     let mut pairs = HashMap::from([
         ("ssl.keystore.certificate.chain".to_owned(), certificate.clone()),
         ("ssl.keystore.key".to_owned(), key.clone()),
@@ -24,7 +28,7 @@ fn pem(Pair { certificate, key }: &Pair, authority: &Pair, more: &[(&str, &str)]
     pairs
 }
 
-fn issued(host: &str) -> Issued {
+fn issued(host: &str) -> IssuedCertificates {
     let now_s = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .map_or(NOW_S, |since| since.as_secs() as i64);
@@ -32,14 +36,14 @@ fn issued(host: &str) -> Issued {
 }
 
 /// What becomes of a handshake at 127.0.0.1 between brokers with these certificates.
-fn shake(client: &Issued, server: &Issued, names: &str) -> Result<(), String> {
+fn shake(client: &IssuedCertificates, server: &IssuedCertificates, names: &str) -> Result<(), String> {
     let theirs = TlsContext::new(&Settings(&pem(&server.broker, &server.authority, &[]))).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let serving = thread::spawn(move || {
         let (socket, _) = listener.accept().unwrap();
         let mut layer = TlsLayer::new(Arc::clone(&theirs.config)).unwrap();
-        while matches!(layer.shake(&socket), Ok(Shaken::Waits)) {}
+        while matches!(layer.shake(&socket), Ok(HandshakeProgress::Waits)) {}
     });
     let pairs = pem(&client.broker, &client.authority, &[(NAME_KEY, names)]);
     let ours = OutgoingTls::new(&Settings(&pairs)).unwrap();

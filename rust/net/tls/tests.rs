@@ -53,7 +53,7 @@ fn pair(more: &[(&str, &str)]) -> (TlsLayer, UnixStream, Client) {
         }
         client
     });
-    while layer.shake(&ours).unwrap() == Shaken::Waits {
+    while layer.shake(&ours).unwrap() == HandshakeProgress::Waits {
         std::thread::yield_now();
     }
     (layer, ours, shaking.join().unwrap())
@@ -63,7 +63,7 @@ fn received(layer: &mut TlsLayer, socket: &UnixStream, count: usize, at_a_time: 
     let mut all = Vec::new();
     let mut buffer = vec![0; at_a_time];
     while all.len() < count {
-        match layer.receive(socket, Sink::Slice(&mut buffer, 0)) {
+        match layer.receive(socket, PlaintextSink::Slice(&mut buffer, 0)) {
             Ok(n) => all.extend_from_slice(&buffer[..n]),
             Err(error) => assert_eq!(error.kind(), io::ErrorKind::WouldBlock),
         }
@@ -150,7 +150,7 @@ fn end_of_the_client_is_the_end_of_the_stream() {
     drop(client);
     let mut buffer = [0; 100];
     assert_eq!(received(&mut layer, &socket, 4, 100), b"last");
-    assert_eq!(layer.receive(&socket, Sink::Slice(&mut buffer, 0)).unwrap(), 0);
+    assert_eq!(layer.receive(&socket, PlaintextSink::Slice(&mut buffer, 0)).unwrap(), 0);
 }
 
 #[test]
@@ -190,6 +190,8 @@ fn record_changed_on_its_way_ends_the_connection() {
     }
     client.sock.write_all(&record).unwrap();
     let mut buffer = [0; 100];
-    let error = layer.receive(&socket, Sink::Slice(&mut buffer, 0)).unwrap_err();
+    let error = layer
+        .receive(&socket, PlaintextSink::Slice(&mut buffer, 0))
+        .unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::InvalidData);
 }

@@ -14,7 +14,7 @@ use client::tls::settings::Settings;
 
 /// A certificate of a listener.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Ending {
+pub struct CertificateEnd {
     /// The beginning of the keys that give it.
     pub key: &'static str,
     /// Whose it is.
@@ -27,7 +27,7 @@ pub struct Ending {
 ///
 /// # Errors
 /// A sentence that names the key, when a store cannot be read.
-pub fn endings(settings: &Settings<'_>) -> Result<Vec<Ending>, String> {
+pub fn endings(settings: &Settings<'_>) -> Result<Vec<CertificateEnd>, String> {
     let stores = [
         ("ssl.keystore", identity(settings, "ssl.keystore")?.chain),
         ("ssl.truststore", certificates(settings, "ssl.truststore")?),
@@ -38,9 +38,9 @@ pub fn endings(settings: &Settings<'_>) -> Result<Vec<Ending>, String> {
     Ok(each.filter_map(|(key, one)| ending(key, one)).collect())
 }
 
-fn ending(key: &'static str, certificate: &CertificateDer<'_>) -> Option<Ending> {
+fn ending(key: &'static str, certificate: &CertificateDer<'_>) -> Option<CertificateEnd> {
     let (_, read) = X509Certificate::from_der(certificate).ok()?;
-    Some(Ending {
+    Some(CertificateEnd {
         key,
         subject: principal::subject(certificate)?,
         ends_s: read.validity().not_after.timestamp(),

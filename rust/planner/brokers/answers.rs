@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::questions::{DESCRIBE_LOG_DIRS, LIST_OFFSETS, METADATA, OFFSET_FOR_LEADER_EPOCH};
-use super::{Away, Cluster, Placement, PlanError, Refusal, Topology};
+use super::{ClusterNodes, Placement, PlanError, Refusal, ServerFault, Topology};
 use base::error::ErrorCode;
 use client::Server;
 use protocol::WireError;
@@ -50,9 +50,9 @@ fn brokers(answer: &MetadataResponse<'_>) -> Answer<BTreeMap<i32, Server>> {
     brokers.collect()
 }
 
-pub(super) fn read_cluster(answer: &[u8]) -> Answer<Cluster> {
+pub(super) fn read_cluster(answer: &[u8]) -> Answer<ClusterNodes> {
     let answer = MetadataResponse::decode(METADATA, answer)?;
-    Ok(Cluster {
+    Ok(ClusterNodes {
         id: answer.cluster_id.unwrap_or_default().to_owned(),
         nodes: brokers(&answer)?.into_keys().collect(),
     })
@@ -121,7 +121,7 @@ fn refuse(error: ErrorCode, what: &str) -> Answer<()> {
         ))),
         // the broker is asked again until the time is up
         error if error.is_retriable() => Refusal::Passing(format!("partition {what} has no leader")),
-        error => Refusal::Server(Away::refused(format!(
+        error => Refusal::Server(ServerFault::refused(format!(
             "the broker answered error {} for {what}",
             error.0
         ))),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::answers::{self, Answer, Unusable};
-use super::{Cluster, PlanError, Refusal, Topology};
+use super::{ClusterNodes, PlanError, Refusal, Topology};
 use base::place::LeaderEpoch;
 use client::{Connection, Request, Security, Server};
 use protocol::messages::Message;
@@ -29,9 +29,9 @@ pub(super) const READ_COMMITTED: i8 = 1;
 const NO_REPLICA: i32 = -1;
 
 /// A broker that is being asked.
-pub(super) struct Asked(pub(super) Connection);
+pub(super) struct BrokerClient(pub(super) Connection);
 
-impl Asked {
+impl BrokerClient {
     pub(super) fn open(server: &Server, security: &Security, timeout: Duration) -> Result<Self, Refusal> {
         Ok(Self(Connection::open(server, CLIENT_ID, security, timeout)?))
     }
@@ -44,7 +44,7 @@ impl Asked {
         })
     }
 
-    pub(super) fn cluster(&mut self) -> Result<Cluster, Refusal> {
+    pub(super) fn cluster(&mut self) -> Result<ClusterNodes, Refusal> {
         self.ask_metadata(Some(Vec::new()), answers::read_cluster)
     }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::answers::{read_epoch_end, read_metadata, read_offsets, read_sizes, read_topics};
-use super::{Ask, Brokers, Live, PlanError, Refusal};
+use super::{Brokers, LivePartition, OffsetLookup, PlanError, Refusal};
 use crate::testing::{metadata, offset};
 use base::place::{LeaderEpoch, Offset};
 use client::Security;
@@ -39,7 +39,7 @@ fn broker(connections: usize, answers: impl Fn(u16) -> Vec<Vec<u8>>) -> (String,
     (format!("127.0.0.1:{port}"), served)
 }
 
-fn partitions(servers: &str, partitions: Option<&[i32]>) -> Result<BTreeMap<i32, Live>, PlanError> {
+fn partitions(servers: &str, partitions: Option<&[i32]>) -> Result<BTreeMap<i32, LivePartition>, PlanError> {
     Brokers::parse(servers, Security::plaintext(), TIMEOUT)?.partitions("t", partitions)
 }
 

@@ -22,7 +22,7 @@ const MAX_WAIT_MS: i32 = 500;
 const BODY: usize = size_of::<i32>();
 
 /// What is fetched.
-pub(super) struct Wanted<'a> {
+pub(super) struct FetchRange<'a> {
     pub(super) topic: &'a str,
     pub(super) partition: i32,
     pub(super) leader_epoch: LeaderEpoch,
@@ -33,7 +33,7 @@ pub(super) struct Wanted<'a> {
     pub(super) client_rack: &'a str,
 }
 
-impl Wanted<'_> {
+impl FetchRange<'_> {
     /// No more than is wanted: what a broker sends beyond it is read from its disk for nothing.
     fn max_bytes(&self) -> i32 {
         match i32::try_from(self.expected_bytes) {
@@ -69,7 +69,7 @@ impl Wanted<'_> {
 
 /// The answer.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Fetched {
+pub(super) struct FetchAnswer {
     pub(super) error: ErrorCode,
     pub(super) aborted: Vec<AbortedFrom>,
     pub(super) preferred_replica: Option<i32>,
@@ -79,13 +79,13 @@ pub(super) struct Fetched {
 
 /// Whole batches, as a range of the answer's bytes.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Whole {
+pub(super) struct BatchSpan {
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) next_offset: Offset,
 }
 
-impl Fetched {
+impl FetchAnswer {
     /// `None` for bytes that are not the answer to a Fetch of one partition.
     pub(super) fn read(answer: &[u8]) -> Option<Self> {
         Self::of(answer, answer.get(BODY..)?).ok().flatten()
@@ -124,7 +124,7 @@ impl Fetched {
     }
 
     /// The batches that came whole; `None` when there is none. A broker may cut the last one off.
-    pub(super) fn whole_batches(&self, answer: &[u8]) -> Option<Whole> {
+    pub(super) fn whole_batches(&self, answer: &[u8]) -> Option<BatchSpan> {
         let mut whole = None;
         let mut at = self.records.start;
         while let Some(rest) = answer.get(at..self.records.end) {
@@ -133,7 +133,7 @@ impl Fetched {
                 break;
             }
             at += header.size_bytes();
-            whole = Some(Whole {
+            whole = Some(BatchSpan {
                 start: self.records.start,
                 end: at,
                 next_offset: header.next_offset(),

@@ -3,24 +3,29 @@
 use std::collections::BTreeMap;
 
 use super::super::Result;
-use super::super::brokers::{Ask, Live};
-use super::{Bounds, PlannedPartition, Way};
+use super::super::brokers::{LivePartition, OffsetLookup};
+use super::{PartitionBounds, PlannedPartition, ReadMethod};
 use base::place::Offset;
 use scan::{AllowedLoss, Bound, ClosedRange, Isolation, Limits, closed_range, refuse_reversed};
 use storage::TopicPartition;
 
 /// The partitions of one topic that are read over the network.
 pub(super) struct OverNetwork<'a> {
-    pub(super) ask: &'a dyn Ask,
+    pub(super) ask: &'a dyn OffsetLookup,
     pub(super) topic: &'a str,
-    pub(super) live: &'a BTreeMap<i32, Live>,
+    pub(super) live: &'a BTreeMap<i32, LivePartition>,
     pub(super) isolation: Isolation,
     pub(super) fail_on_data_loss: bool,
 }
 
 impl OverNetwork<'_> {
     /// Plans these partitions between bounds; `start` and `end` have each of them, or -1 for every one.
-    pub(super) fn plan(&self, partitions: &[i32], start: &Bounds, end: &Bounds) -> Result<Vec<PlannedPartition>> {
+    pub(super) fn plan(
+        &self,
+        partitions: &[i32],
+        start: &PartitionBounds,
+        end: &PartitionBounds,
+    ) -> Result<Vec<PlannedPartition>> {
         let begins = self.first_at(partitions, start)?;
         let ends = self.first_at(partitions, end)?;
         let mut planned = Vec::new();
@@ -52,7 +57,7 @@ impl OverNetwork<'_> {
     }
 
     /// How far a partition may be read.
-    pub(super) fn limits(&self, live: &Live) -> Limits {
+    pub(super) fn limits(&self, live: &LivePartition) -> Limits {
         let end = match self.isolation {
             Isolation::ReadUncommitted => live.watermarks.high_watermark,
             Isolation::ReadCommitted => live.watermarks.last_stable_offset,
@@ -65,7 +70,7 @@ impl OverNetwork<'_> {
     }
 
     /// The first offsets of those bounds that are times.
-    fn first_at(&self, partitions: &[i32], bounds: &Bounds) -> Result<BTreeMap<i32, Offset>> {
+    fn first_at(&self, partitions: &[i32], bounds: &PartitionBounds) -> Result<BTreeMap<i32, Offset>> {
         let time_of = |partition: &i32| match bound_of(bounds, *partition) {
             Some(Bound::Timestamp(ms)) => Some((*partition, ms)),
             _ => None,
@@ -78,11 +83,16 @@ impl OverNetwork<'_> {
     }
 }
 
-fn bound_of(bounds: &Bounds, partition: i32) -> Option<Bound> {
+fn bound_of(bounds: &PartitionBounds, partition: i32) -> Option<Bound> {
     bounds.get(&partition).or_else(|| bounds.get(&super::EVERY)).copied()
 }
 
-fn planned_partition(partition: TopicPartition, range: ClosedRange, limits: Limits, live: &Live) -> PlannedPartition {
+fn planned_partition(
+    partition: TopicPartition,
+    range: ClosedRange,
+    limits: Limits,
+    live: &LivePartition,
+) -> PlannedPartition {
     PlannedPartition {
         partition,
         start_offset: range.start,
@@ -90,7 +100,7 @@ fn planned_partition(partition: TopicPartition, range: ClosedRange, limits: Limi
         log_start_offset: limits.log_start_offset,
         end_limit: limits.end,
         lost: range.lost,
-        way: Way::Network { size_bytes: 0 },
+        way: ReadMethod::Network { size_bytes: 0 },
         live: Some(live.clone()),
         remote: None,
     }

@@ -6,9 +6,9 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::super::filters::{Filter, push};
-use super::super::{Ask, Cluster, Live, PlanError, ReadOptions, Result, Wanted, cut};
-use super::{Planned, PlannedPartition, Way, loss_sentence, plan};
+use super::super::filters::{PushedFilter, push};
+use super::super::{ClusterNodes, LivePartition, OffsetLookup, PlanError, ReadOptions, RecordFilter, Result, cut};
+use super::{PlannedPartition, ReadMethod, ReadPlan, loss_sentence, plan};
 use base::place::{LeaderEpoch, Offset};
 use scan::testing::{Bench, START_MS, fill, os, write_checkpoint};
 use scan::{Isolation, ScanError, Watermarks};
@@ -46,29 +46,32 @@ fn options(bench: &Bench, given: &[(&str, &str)]) -> ReadOptions {
     ReadOptions::parse(&all, 1 << 30).unwrap().0
 }
 
-fn planned(bench: &Bench, given: &[(&str, &str)], wanted: &Wanted) -> Result<Planned> {
+fn planned(bench: &Bench, given: &[(&str, &str)], wanted: &RecordFilter) -> Result<ReadPlan> {
     let options = options(bench, given);
     plan(&os(), &options, wanted, None, None)
 }
 
-fn ranges(planned: &Planned) -> Vec<(i32, i64, i64)> {
+fn ranges(planned: &ReadPlan) -> Vec<(i32, i64, i64)> {
     let of = |plan: &PlannedPartition| (plan.partition.partition, plan.start_offset.get(), plan.end_offset.get());
     planned.plans.iter().map(of).collect()
 }
 
 fn read(bench: &Bench, given: &[(&str, &str)]) -> Vec<(i32, i64, i64)> {
-    ranges(&planned(bench, given, &Wanted::default()).unwrap())
+    ranges(&planned(bench, given, &RecordFilter::default()).unwrap())
 }
 
 fn filtered(bench: &Bench, filters: Value) -> Vec<(i32, i64, i64)> {
-    let filters: Vec<Filter> = serde_json::from_value(filters).unwrap();
+    let filters: Vec<PushedFilter> = serde_json::from_value(filters).unwrap();
     let (taken, wanted) = push(&filters);
     assert_eq!(taken.len(), filters.len());
     ranges(&planned(bench, &[], &wanted).unwrap())
 }
 
 fn sentence(bench: &Bench, given: &[(&str, &str)]) -> String {
-    planned(bench, given, &Wanted::default()).err().unwrap().to_string()
+    planned(bench, given, &RecordFilter::default())
+        .err()
+        .unwrap()
+        .to_string()
 }
 
 #[test]
@@ -93,7 +96,7 @@ fn assigned_partitions_alone_are_read() {
 #[test]
 fn a_topic_that_is_not_there_is_named() {
     let bench = two_partitions();
-    let error = planned(&bench, &[("subscribe", "nobody")], &Wanted::default())
+    let error = planned(&bench, &[("subscribe", "nobody")], &RecordFilter::default())
         .err()
         .unwrap();
     assert!(matches!(error, PlanError::NotFound(_)), "{error:?}");
@@ -111,11 +114,11 @@ fn a_pattern_reads_the_topics_that_match_but_none_of_kafkas_own() {
     let bench = two_partitions();
     copy(&bench, "__consumer_offsets-0");
     copy(&bench, "other-0");
-    let all = planned(&bench, &[("subscribePattern", ".*")], &Wanted::default()).unwrap();
+    let all = planned(&bench, &[("subscribePattern", ".*")], &RecordFilter::default()).unwrap();
     let topics: Vec<_> = all.plans.iter().map(|plan| plan.partition.to_string()).collect();
     assert_eq!(topics, ["other-0", "topic-0", "topic-1"]);
 
-    let none = planned(&bench, &[("subscribePattern", "top")], &Wanted::default()).unwrap();
+    let none = planned(&bench, &[("subscribePattern", "top")], &RecordFilter::default()).unwrap();
     assert!(none.plans.is_empty());
     let dir = bench.dir.path().display();
     assert_eq!(
@@ -207,11 +210,11 @@ fn offsets_that_are_gone_fail_the_read_or_are_a_warning() {
     let bench = two_partitions();
     write_checkpoint(&bench, LOG_START_OFFSET_CHECKPOINT, 10);
     let start = ("startingOffsets", r#"{"topic":{"0":4,"1":4}}"#);
-    let error = planned(&bench, &[start], &Wanted::default()).err().unwrap();
+    let error = planned(&bench, &[start], &RecordFilter::default()).err().unwrap();
     assert!(matches!(error, PlanError::Scan(ScanError::Lost { .. })), "{error:?}");
 
     let lenient = [start, ("failOnDataLoss", "false")];
-    let planned = planned(&bench, &lenient, &Wanted::default()).unwrap();
+    let planned = planned(&bench, &lenient, &RecordFilter::default()).unwrap();
     assert_eq!(ranges(&planned), [(0, 10, 30), (1, 4, 30)]);
     assert_eq!(planned.warnings, [loss_sentence("topic", 0, Offset(4), Offset(10))]);
     assert_eq!(
@@ -246,9 +249,9 @@ impl Answers {
     }
 }
 
-impl Ask for Answers {
-    fn cluster(&self) -> Result<Cluster> {
-        Ok(Cluster {
+impl OffsetLookup for Answers {
+    fn cluster(&self) -> Result<ClusterNodes> {
+        Ok(ClusterNodes {
             id: "c".to_owned(),
             nodes: vec![1, 2],
         })
@@ -258,13 +261,13 @@ impl Ask for Answers {
         Ok(vec!["topic".to_owned()])
     }
 
-    fn partitions(&self, topic: &str, partitions: Option<&[i32]>) -> Result<BTreeMap<i32, Live>> {
+    fn partitions(&self, topic: &str, partitions: Option<&[i32]>) -> Result<BTreeMap<i32, LivePartition>> {
         if topic != "topic" {
             return Err(PlanError::NotFound(format!("topic {topic} is not known to the broker")));
         }
         let growth = self.growth * self.questions.replace(self.questions.get() + 1);
         let is_wanted = |partition: &i32| partitions.is_none_or(|all| all.contains(partition));
-        let of = |(start, end): (i64, i64)| Live {
+        let of = |(start, end): (i64, i64)| LivePartition {
             watermarks: Watermarks {
                 log_start_offset: Offset(start),
                 high_watermark: Offset(end + growth),
@@ -294,14 +297,20 @@ impl Ask for Answers {
 
 const SERVERS: (&str, &str) = ("kafka.bootstrap.servers", "one:1");
 
-fn asked(bench: &Bench, answers: &Answers, given: &[(&str, &str)]) -> Result<Planned> {
+fn asked(bench: &Bench, answers: &Answers, given: &[(&str, &str)]) -> Result<ReadPlan> {
     let mut all = vec![SERVERS];
     all.extend(given);
-    plan(&os(), &options(bench, &all), &Wanted::default(), Some(answers), None)
+    plan(
+        &os(),
+        &options(bench, &all),
+        &RecordFilter::default(),
+        Some(answers),
+        None,
+    )
 }
 
-fn ways(planned: &Planned) -> Vec<(i32, bool)> {
-    let of = |plan: &PlannedPartition| (plan.partition.partition, matches!(plan.way, Way::Files(_)));
+fn ways(planned: &ReadPlan) -> Vec<(i32, bool)> {
+    let of = |plan: &PlannedPartition| (plan.partition.partition, matches!(plan.way, ReadMethod::Files(_)));
     planned.plans.iter().map(of).collect()
 }
 

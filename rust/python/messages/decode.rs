@@ -73,14 +73,14 @@ fn read<'py>(
             wanted()
         )));
     };
-    let mut objects = Objects { py, message };
+    let mut objects = ObjectBuilder { py, message };
     Ok(refusing_panics(|| decode(schema, body, limits, &mut objects))??)
 }
 
 /// What a reader raises.
-struct Raised(PyErr);
+struct RaisedError(PyErr);
 
-impl From<WireError> for Raised {
+impl From<WireError> for RaisedError {
     #[cold]
     fn from(error: WireError) -> Self {
         Self(match error {
@@ -90,31 +90,31 @@ impl From<WireError> for Raised {
     }
 }
 
-impl From<PyErr> for Raised {
+impl From<PyErr> for RaisedError {
     fn from(error: PyErr) -> Self {
         Self(error)
     }
 }
 
-impl From<Raised> for PyErr {
-    fn from(raised: Raised) -> Self {
+impl From<RaisedError> for PyErr {
+    fn from(raised: RaisedError) -> Self {
         raised.0
     }
 }
 
 /// Builds the objects.
-struct Objects<'py> {
+struct ObjectBuilder<'py> {
     py: Python<'py>,
     message: &'static Message,
 }
 
-type Object<'py> = Result<Bound<'py, PyAny>, Raised>;
+type Object<'py> = Result<Bound<'py, PyAny>, RaisedError>;
 
-impl<'py> Builder for Objects<'py> {
+impl<'py> Builder for ObjectBuilder<'py> {
     type Value = Bound<'py, PyAny>;
     type Fields = Fields<'py>;
     type Items = Items<'py>;
-    type Error = Raised;
+    type Error = RaisedError;
 
     #[inline]
     fn null(&mut self) -> Bound<'py, PyAny> {
@@ -165,7 +165,7 @@ impl<'py> Builder for Objects<'py> {
     }
 
     #[inline]
-    fn begin_struct(&mut self, of: &'static Struct) -> Result<Fields<'py>, Raised> {
+    fn begin_struct(&mut self, of: &'static Struct) -> Result<Fields<'py>, RaisedError> {
         Ok(Fields::new(self.py, type_of(self.py, self.message, of)?)?)
     }
 
@@ -180,7 +180,7 @@ impl<'py> Builder for Objects<'py> {
     }
 
     #[inline]
-    fn begin_array(&mut self, count: usize) -> Result<Items<'py>, Raised> {
+    fn begin_array(&mut self, count: usize) -> Result<Items<'py>, RaisedError> {
         Ok(Items::new(self.py, count)?)
     }
 

@@ -16,12 +16,12 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use super::UnknownFieldError;
 use super::pieces::{LazyRows, Unwritten};
 use super::types::{StructType, field_at, type_of};
-use super::values::{Name, put_null, put_value};
+use super::values::{FieldName, put_null, put_value};
 
 /// Writes one struct of one version of a message.
 #[pyclass(frozen, module = "kafkastore._core")]
 pub struct Encoder {
-    writer: Writer,
+    writer: ObjectWriter,
     place: usize,
 }
 
@@ -107,20 +107,20 @@ fn encoder(
         )));
     };
     let is_strict = schema.message.kind == MessageKind::Request;
-    let writer = Writer { schema, is_strict };
+    let writer = ObjectWriter { schema, is_strict };
     Ok(Encoder { writer, place })
 }
 
 /// What every writer of a version knows.
 #[derive(Clone, Copy)]
-pub struct Writer {
+pub struct ObjectWriter {
     pub schema: &'static Schema,
     /// Whether a value that cannot be written is an error even where it could be left out or cut.
     pub is_strict: bool,
 }
 
 /// Where a struct's values come from; a value is asked for once.
-trait Source<'py> {
+trait ValueSource<'py> {
     /// The value of a slot, which has this position among those of its layout; `None` when it is not given.
     fn value(&mut self, slot: &Slot, position: usize) -> PyResult<Option<Bound<'py, PyAny>>>;
 }
@@ -131,7 +131,7 @@ struct OfDict<'a, 'py> {
     taken: usize,
 }
 
-impl<'py> Source<'py> for OfDict<'_, 'py> {
+impl<'py> ValueSource<'py> for OfDict<'_, 'py> {
     #[inline]
     #[expect(
         unsafe_code,
@@ -159,7 +159,7 @@ struct OfObject<'a, 'py> {
     class: &'static StructType,
 }
 
-impl<'py> Source<'py> for OfObject<'_, 'py> {
+impl<'py> ValueSource<'py> for OfObject<'_, 'py> {
     fn value(&mut self, slot: &Slot, _: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
         Ok(field_at(self.object, self.class, slot.index))
     }
@@ -167,14 +167,14 @@ impl<'py> Source<'py> for OfObject<'_, 'py> {
 
 struct OfValues<'a, 'py>(Python<'py>, &'a [Option<Py<PyAny>>]);
 
-impl<'py> Source<'py> for OfValues<'_, 'py> {
+impl<'py> ValueSource<'py> for OfValues<'_, 'py> {
     fn value(&mut self, _: &Slot, position: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
         let value = self.1.get(position).and_then(Option::as_ref);
         Ok(value.map(|value| value.bind(self.0).clone()))
     }
 }
 
-impl Writer {
+impl ObjectWriter {
     fn class(self, py: Python<'_>, layout: &Layout) -> PyResult<&'static StructType> {
         type_of(py, self.schema.message, layout.of)
     }
@@ -289,7 +289,7 @@ impl Writer {
         Ok(true)
     }
 
-    fn fields<'py>(self, out: &mut Vec<u8>, layout: &Layout, source: &mut impl Source<'py>) -> PyResult<()> {
+    fn fields<'py>(self, out: &mut Vec<u8>, layout: &Layout, source: &mut impl ValueSource<'py>) -> PyResult<()> {
         for (position, slot) in layout.slots.iter().enumerate() {
             match source.value(slot, position)? {
                 Some(value) => self.field(out, layout, slot, &value)?,
@@ -307,7 +307,7 @@ impl Writer {
         Ok(())
     }
 
-    fn tags<'py>(self, out: &mut Vec<u8>, layout: &Layout, source: &mut impl Source<'py>) -> PyResult<()> {
+    fn tags<'py>(self, out: &mut Vec<u8>, layout: &Layout, source: &mut impl ValueSource<'py>) -> PyResult<()> {
         let mut values = Vec::with_capacity(layout.tagged.len());
         for (position, slot) in (layout.slots.len()..).zip(&layout.tagged) {
             values.push(source.value(slot, position)?);
@@ -341,7 +341,7 @@ impl Writer {
         if slot.field.is_array {
             return self.array(out, layout, slot, value);
         }
-        let name = Name(layout.of, slot.field.snake_name);
+        let name = FieldName(layout.of, slot.field.snake_name);
         match slot.field.kind {
             Kind::Uuid => {}
             _ if value.is_none() => return put_null(out, slot, &name),
@@ -367,12 +367,12 @@ impl Writer {
             slot,
             value,
             self.is_strict,
-            &Name(layout.of, slot.field.snake_name),
+            &FieldName(layout.of, slot.field.snake_name),
         )
     }
 
     fn array(self, out: &mut Vec<u8>, layout: &Layout, slot: &Slot, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        let name = Name(layout.of, slot.field.snake_name);
+        let name = FieldName(layout.of, slot.field.snake_name);
         if value.is_none() {
             return put_null(out, slot, &name);
         }
@@ -457,7 +457,7 @@ impl Writer {
             return Ok(());
         }
         let version = self.schema.version;
-        let name = Name(layout.of, field.snake_name);
+        let name = FieldName(layout.of, field.snake_name);
         Err(PyValueError::new_err(
             name.is(&format!("is not in version {version}, and may not be left out")),
         ))
@@ -478,7 +478,7 @@ fn is_short_array(value: &Bound<'_, PyAny>) -> bool {
 }
 
 /// The count of an array.
-pub fn put_count(out: &mut Vec<u8>, slot: &Slot, count: usize, name: &Name) -> PyResult<()> {
+pub fn put_count(out: &mut Vec<u8>, slot: &Slot, count: usize, name: &FieldName) -> PyResult<()> {
     if count >= i32::MAX as usize {
         return Err(PyValueError::new_err(name.is("has too many elements")));
     }
@@ -487,13 +487,13 @@ pub fn put_count(out: &mut Vec<u8>, slot: &Slot, count: usize, name: &Name) -> P
 }
 
 #[cold]
-pub fn changed(name: &Name) -> PyErr {
+pub fn changed(name: &FieldName) -> PyErr {
     PyRuntimeError::new_err(name.is("changed its size while it was written"))
 }
 
 #[cold]
 fn not_given(layout: &Layout, slot: &Slot) -> PyErr {
-    PyTypeError::new_err(Name(layout.of, slot.field.snake_name).is("is not given"))
+    PyTypeError::new_err(FieldName(layout.of, slot.field.snake_name).is("is not given"))
 }
 
 #[cold]

@@ -15,8 +15,8 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator};
 
-use super::encode::{Writer, changed, put_count};
-use super::values::{Name, put_null};
+use super::encode::{ObjectWriter, changed, put_count};
+use super::values::{FieldName, put_null};
 
 /// A piece ends after this time.
 const PIECE_TIME: Duration = Duration::from_millis(1);
@@ -25,7 +25,7 @@ const PIECE_BYTES: usize = 64 * 1024;
 /// The clock is asked after this many steps, each of which writes some bytes.
 const STEPS_A_LOOK: u32 = 16;
 
-type Values = Vec<Option<Py<PyAny>>>;
+type TakenValues = Vec<Option<Py<PyAny>>>;
 
 /// As many rows as there are `items`, each made by `make` when it is written.
 #[pyclass(frozen, module = "kafkastore._core")]
@@ -65,17 +65,17 @@ impl LazyRows {
 /// A struct whose bytes are made when they are asked for.
 #[pyclass(frozen, module = "kafkastore._core")]
 pub struct Unwritten {
-    writer: Writer,
+    writer: ObjectWriter,
     place: usize,
-    values: Values,
+    values: TakenValues,
 }
 
 impl Unwritten {
-    pub fn new(writer: Writer, place: usize, values: Values) -> Self {
+    pub fn new(writer: ObjectWriter, place: usize, values: TakenValues) -> Self {
         Self { writer, place, values }
     }
 
-    pub fn parts(&self) -> (Writer, usize, &[Option<Py<PyAny>>]) {
+    pub fn parts(&self) -> (ObjectWriter, usize, &[Option<Py<PyAny>>]) {
         (self.writer, self.place, &self.values)
     }
 }
@@ -95,7 +95,7 @@ impl Unwritten {
             .iter()
             .map(|value| value.as_ref().map(|value| value.clone_ref(py)));
         Pieces {
-            stack: vec![Frame::Struct {
+            stack: vec![OpenStruct::Struct {
                 writer: self.writer,
                 place: self.place,
                 values: values.collect(),
@@ -115,15 +115,15 @@ impl Unwritten {
 }
 
 /// What is being written: the struct outside first.
-enum Frame {
+enum OpenStruct {
     Struct {
-        writer: Writer,
+        writer: ObjectWriter,
         place: usize,
-        values: Values,
+        values: TakenValues,
         next: usize,
     },
     Array {
-        writer: Writer,
+        writer: ObjectWriter,
         place: usize,
         slot: &'static Slot,
         items: Py<PyIterator>,
@@ -135,7 +135,7 @@ enum Frame {
 /// The bytes of a struct, piece by piece.
 #[pyclass(module = "kafkastore._core")]
 pub struct Pieces {
-    stack: Vec<Frame>,
+    stack: Vec<OpenStruct>,
     out: Vec<u8>,
 }
 
@@ -164,8 +164,8 @@ impl Pieces {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         for frame in &self.stack {
             match frame {
-                Frame::Struct { values, .. } => values.iter().flatten().try_for_each(|value| visit.call(value))?,
-                Frame::Array { items, make, .. } => {
+                OpenStruct::Struct { values, .. } => values.iter().flatten().try_for_each(|value| visit.call(value))?,
+                OpenStruct::Array { items, make, .. } => {
                     visit.call(items)?;
                     visit.call(make)?;
                 }
@@ -200,7 +200,7 @@ impl Pieces {
     fn step(&mut self, py: Python<'_>) -> PyResult<bool> {
         match self.stack.last_mut() {
             None => Ok(false),
-            Some(Frame::Struct {
+            Some(OpenStruct::Struct {
                 writer,
                 place,
                 values,
@@ -222,7 +222,7 @@ impl Pieces {
                 }
                 Ok(false)
             }
-            Some(Frame::Array {
+            Some(OpenStruct::Array {
                 writer,
                 place,
                 slot,
@@ -232,7 +232,7 @@ impl Pieces {
             }) => {
                 let (writer, place, slot) = (*writer, *place, *slot);
                 let layout = &writer.schema.layouts[place];
-                let name = Name(layout.of, slot.field.snake_name);
+                let name = FieldName(layout.of, slot.field.snake_name);
                 let Some(item) = items.bind(py).clone().next() else {
                     let is_whole = *left == 0;
                     self.stack.pop();
@@ -255,7 +255,7 @@ impl Pieces {
     fn field(
         &mut self,
         py: Python<'_>,
-        writer: Writer,
+        writer: ObjectWriter,
         place: usize,
         slot: &'static Slot,
         value: Option<Py<PyAny>>,
@@ -264,7 +264,7 @@ impl Pieces {
         let Some(value) = value else {
             if !slot.is_optional {
                 return Err(PyTypeError::new_err(
-                    Name(layout.of, slot.field.snake_name).is("is not given"),
+                    FieldName(layout.of, slot.field.snake_name).is("is not given"),
                 ));
             }
             self.out.extend_from_slice(&slot.default_bytes);
@@ -276,7 +276,7 @@ impl Pieces {
         }
         match slot.field.kind {
             Kind::Struct(_) if value.is_none() => {
-                put_null(&mut self.out, slot, &Name(layout.of, slot.field.snake_name))
+                put_null(&mut self.out, slot, &FieldName(layout.of, slot.field.snake_name))
             }
             Kind::Struct(part) if !slot.field.is_array => {
                 if slot.is_nullable {
@@ -290,7 +290,7 @@ impl Pieces {
 
     fn begin_array(
         &mut self,
-        writer: Writer,
+        writer: ObjectWriter,
         place: usize,
         slot: &'static Slot,
         value: &Bound<'_, PyAny>,
@@ -300,9 +300,9 @@ impl Pieces {
             Err(_) => (value.clone(), None),
         };
         let left = items.len()?;
-        let name = Name(writer.schema.layouts[place].of, slot.field.snake_name);
+        let name = FieldName(writer.schema.layouts[place].of, slot.field.snake_name);
         put_count(&mut self.out, slot, left, &name)?;
-        self.stack.push(Frame::Array {
+        self.stack.push(OpenStruct::Array {
             writer,
             place,
             slot,
@@ -314,14 +314,14 @@ impl Pieces {
     }
 
     /// Writes a struct, or begins it when it has arrays or structs.
-    fn enter(&mut self, writer: Writer, place: usize, given: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn enter(&mut self, writer: ObjectWriter, place: usize, given: &Bound<'_, PyAny>) -> PyResult<()> {
         if let Ok(unwritten) = given.cast_exact::<Unwritten>() {
             let py = given.py();
             let (writer, place, values) = unwritten.get().parts();
             let values = values
                 .iter()
                 .map(|value| value.as_ref().map(|value| value.clone_ref(py)));
-            self.stack.push(Frame::Struct {
+            self.stack.push(OpenStruct::Struct {
                 writer,
                 place,
                 values: values.collect(),
@@ -333,7 +333,7 @@ impl Pieces {
             return writer.structure(&mut self.out, place, given);
         }
         let values = writer.values(place, given)?;
-        self.stack.push(Frame::Struct {
+        self.stack.push(OpenStruct::Struct {
             writer,
             place,
             values,

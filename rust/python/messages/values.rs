@@ -10,9 +10,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
 /// A field's name in what is raised.
-pub struct Name(pub &'static Struct, pub &'static str);
+pub struct FieldName(pub &'static Struct, pub &'static str);
 
-impl Name {
+impl FieldName {
     #[cold]
     pub fn is(&self, what: &str) -> String {
         format!("{}.{} {what}", self.0.name, self.1)
@@ -20,7 +20,7 @@ impl Name {
 }
 
 #[cold]
-fn with_name(error: &PyErr, name: &Name, value: &Bound<'_, PyAny>) -> PyErr {
+fn with_name(error: &PyErr, name: &FieldName, value: &Bound<'_, PyAny>) -> PyErr {
     let kind = value
         .get_type()
         .name()
@@ -29,7 +29,7 @@ fn with_name(error: &PyErr, name: &Name, value: &Bound<'_, PyAny>) -> PyErr {
 }
 
 /// Null, where the slot allows it.
-pub fn put_null(out: &mut Vec<u8>, slot: &Slot, name: &Name) -> PyResult<()> {
+pub fn put_null(out: &mut Vec<u8>, slot: &Slot, name: &FieldName) -> PyResult<()> {
     if !slot.is_nullable {
         return Err(PyTypeError::new_err(
             name.is("is null, and is never null in this version"),
@@ -55,7 +55,7 @@ pub fn put_value(
     slot: &Slot,
     value: &Bound<'_, PyAny>,
     is_strict: bool,
-    name: &Name,
+    name: &FieldName,
 ) -> PyResult<()> {
     match slot.field.kind {
         Kind::Text => put_text(out, slot, value, is_strict, name),
@@ -95,7 +95,13 @@ pub fn put_value(
     }
 }
 
-fn put_text(out: &mut Vec<u8>, slot: &Slot, value: &Bound<'_, PyAny>, is_strict: bool, name: &Name) -> PyResult<()> {
+fn put_text(
+    out: &mut Vec<u8>,
+    slot: &Slot,
+    value: &Bound<'_, PyAny>,
+    is_strict: bool,
+    name: &FieldName,
+) -> PyResult<()> {
     let text = value
         .cast::<PyString>()
         .map_err(|error| with_name(&error.into(), name, value))?;
@@ -109,7 +115,7 @@ fn put_text(out: &mut Vec<u8>, slot: &Slot, value: &Bound<'_, PyAny>, is_strict:
     Ok(())
 }
 
-fn put_uuid(out: &mut Vec<u8>, value: &Bound<'_, PyAny>, name: &Name) -> PyResult<()> {
+fn put_uuid(out: &mut Vec<u8>, value: &Bound<'_, PyAny>, name: &FieldName) -> PyResult<()> {
     if value.is_none() {
         out.extend_from_slice(&[0; 16]);
         return Ok(());

@@ -6,7 +6,7 @@
 
 use arrow_schema::{DataType, Fields};
 
-use super::cursor::{Cursor, Wrong};
+use super::cursor::{AvroCursor, AvroFault};
 use super::default::encode;
 use super::schema::{Avro, AvroField, branches, data_type_of};
 use crate::columns::{Column, Lists, Maps, Structs};
@@ -14,27 +14,27 @@ use crate::error::{Result, invalid};
 use crate::types::sql_name;
 
 #[derive(Debug)]
-pub(super) enum Plan {
+pub(super) enum AvroPlan {
     Plain(Avro),
-    Array(Box<Plan>),
-    Map(Box<Plan>),
+    Array(Box<AvroPlan>),
+    Map(Box<AvroPlan>),
     /// The plans of the branches, and the field of the struct that a branch is, where a union is a struct.
-    Union(Vec<(Plan, Option<usize>)>),
+    Union(Vec<(AvroPlan, Option<usize>)>),
     Record(RecordPlan),
 }
 
 #[derive(Debug)]
 pub(super) struct RecordPlan {
     /// The writer's fields in order, each with its column.
-    steps: Vec<(Plan, Option<usize>)>,
+    steps: Vec<(AvroPlan, Option<usize>)>,
     /// The columns that the writer has no field for, with the default; null where there is none.
     missing: Vec<(usize, Option<Default>)>,
 }
 
 /// A default, encoded as the plan reads it.
-type Default = (Plan, Vec<u8>);
+type Default = (AvroPlan, Vec<u8>);
 
-impl Plan {
+impl AvroPlan {
     /// The plan that reads `writer` into a column of the type; `None` skips. `reader` is the reader's schema for it.
     pub(super) fn of(writer: &Avro, reader: Option<&Avro>, wanted: Option<&DataType>) -> Result<Self> {
         let reader = match reader {
@@ -126,7 +126,7 @@ impl Plan {
     }
 
     /// Goes over a value without appending anything; the error says why it is no value of the schema.
-    pub(super) fn check(&self, cursor: &mut Cursor<'_>) -> Result<(), Wrong> {
+    pub(super) fn check(&self, cursor: &mut AvroCursor<'_>) -> Result<(), AvroFault> {
         match self {
             Self::Plain(schema) => check_plain(schema, cursor),
             Self::Array(items) => each(cursor, |cursor| items.check(cursor)),
@@ -143,7 +143,7 @@ impl Plan {
     }
 
     /// Appends one row of a value that has been checked.
-    pub(super) fn append(&self, cursor: &mut Cursor<'_>, column: &mut Column) -> Result<(), Wrong> {
+    pub(super) fn append(&self, cursor: &mut AvroCursor<'_>, column: &mut Column) -> Result<(), AvroFault> {
         match (self, column) {
             (Self::Plain(Avro::Null), column) => column.push_null(),
             (Self::Plain(schema), column) => return append_plain(schema, cursor, column),
@@ -177,7 +177,7 @@ impl RecordPlan {
             let at = wanted.and_then(|wanted| wanted.iter().position(|it| it.name() == name));
             let at = at.filter(|at| !std::mem::replace(&mut is_written[*at], true));
             let data_type = at.and_then(|at| wanted.map(|wanted| wanted[at].data_type()));
-            steps.push((Plan::of(&field.schema, known.map(|it| &it.schema), data_type)?, at));
+            steps.push((AvroPlan::of(&field.schema, known.map(|it| &it.schema), data_type)?, at));
         }
         let mut missing = Vec::new();
         for (at, field) in wanted.into_iter().flat_map(|it| it.iter()).enumerate() {
@@ -188,7 +188,7 @@ impl RecordPlan {
             let default = known.and_then(|known| known.default.as_ref().map(|default| (known, default)));
             let encoded = match default {
                 Some((known, default)) => {
-                    let plan = Plan::of(&known.schema, Some(&known.schema), Some(field.data_type()))?;
+                    let plan = AvroPlan::of(&known.schema, Some(&known.schema), Some(field.data_type()))?;
                     Some((plan, encode(&known.schema, default, field.name())?))
                 }
                 None => None,
@@ -198,7 +198,7 @@ impl RecordPlan {
         Ok(Self { steps, missing })
     }
 
-    pub(super) fn append(&self, cursor: &mut Cursor<'_>, structs: &mut Structs) -> Result<(), Wrong> {
+    pub(super) fn append(&self, cursor: &mut AvroCursor<'_>, structs: &mut Structs) -> Result<(), AvroFault> {
         for (step, at) in &self.steps {
             match at {
                 Some(at) => step.append(cursor, &mut structs.columns[*at])?,
@@ -207,7 +207,7 @@ impl RecordPlan {
         }
         for (at, default) in &self.missing {
             match default {
-                Some((plan, bytes)) => plan.append(&mut Cursor(bytes), &mut structs.columns[*at])?,
+                Some((plan, bytes)) => plan.append(&mut AvroCursor(bytes), &mut structs.columns[*at])?,
                 None => structs.columns[*at].push_null(),
             }
         }
@@ -240,13 +240,16 @@ fn fits(writer: &Avro, wanted: &DataType) -> bool {
     }
 }
 
-fn branch_of<'a, T>(branches: &'a [T], cursor: &mut Cursor<'_>) -> Result<&'a T, Wrong> {
+fn branch_of<'a, T>(branches: &'a [T], cursor: &mut AvroCursor<'_>) -> Result<&'a T, AvroFault> {
     let at = usize::try_from(cursor.long()?).ok();
     at.and_then(|at| branches.get(at)).ok_or("a union has no such branch")
 }
 
 /// Calls for each item of the blocks of an array or a map.
-fn each(cursor: &mut Cursor<'_>, mut item: impl FnMut(&mut Cursor<'_>) -> Result<(), Wrong>) -> Result<(), Wrong> {
+fn each(
+    cursor: &mut AvroCursor<'_>,
+    mut item: impl FnMut(&mut AvroCursor<'_>) -> Result<(), AvroFault>,
+) -> Result<(), AvroFault> {
     loop {
         let count = cursor.block()?;
         if count == 0 {
@@ -258,11 +261,11 @@ fn each(cursor: &mut Cursor<'_>, mut item: impl FnMut(&mut Cursor<'_>) -> Result
     }
 }
 
-fn text(bytes: &[u8]) -> Result<&str, Wrong> {
+fn text(bytes: &[u8]) -> Result<&str, AvroFault> {
     std::str::from_utf8(bytes).map_err(|_| "a string is not UTF-8")
 }
 
-fn check_plain(schema: &Avro, cursor: &mut Cursor<'_>) -> Result<(), Wrong> {
+fn check_plain(schema: &Avro, cursor: &mut AvroCursor<'_>) -> Result<(), AvroFault> {
     match schema {
         Avro::Boolean => cursor.boolean().map(drop),
         Avro::Int | Avro::Date => cursor.int().map(drop),
@@ -279,15 +282,15 @@ fn check_plain(schema: &Avro, cursor: &mut Cursor<'_>) -> Result<(), Wrong> {
     }
 }
 
-fn micros(number: i64, is_millis: bool) -> Result<i64, Wrong> {
+fn micros(number: i64, is_millis: bool) -> Result<i64, AvroFault> {
     if is_millis {
         return number.checked_mul(1000).ok_or("a timestamp is too large");
     }
     Ok(number)
 }
 
-fn unscaled(cursor: &mut Cursor<'_>, fixed: Option<usize>, precision: u8) -> Result<i128, Wrong> {
-    const LARGE: Wrong = "a decimal has too many digits";
+fn unscaled(cursor: &mut AvroCursor<'_>, fixed: Option<usize>, precision: u8) -> Result<i128, AvroFault> {
+    const LARGE: AvroFault = "a decimal has too many digits";
     let bytes = match fixed {
         Some(size) => cursor.take(size)?,
         None => cursor.bytes()?,
@@ -306,8 +309,8 @@ fn unscaled(cursor: &mut Cursor<'_>, fixed: Option<usize>, precision: u8) -> Res
     Ok(number)
 }
 
-fn append_plain(schema: &Avro, cursor: &mut Cursor<'_>, column: &mut Column) -> Result<(), Wrong> {
-    const UNFIT: Wrong = "its schema does not fit the column";
+fn append_plain(schema: &Avro, cursor: &mut AvroCursor<'_>, column: &mut Column) -> Result<(), AvroFault> {
+    const UNFIT: AvroFault = "its schema does not fit the column";
     let has_room = match schema {
         Avro::Bytes | Avro::Text => {
             let bytes = cursor.bytes()?;
@@ -364,13 +367,13 @@ fn push_integer(column: &mut Column, number: i64) -> bool {
     true
 }
 
-fn append_list(items: &Plan, cursor: &mut Cursor<'_>, lists: &mut Lists) -> Result<(), Wrong> {
+fn append_list(items: &AvroPlan, cursor: &mut AvroCursor<'_>, lists: &mut Lists) -> Result<(), AvroFault> {
     each(cursor, |cursor| items.append(cursor, &mut lists.element))?;
     lists.end(true);
     Ok(())
 }
 
-fn append_map(values: &Plan, cursor: &mut Cursor<'_>, maps: &mut Maps) -> Result<(), Wrong> {
+fn append_map(values: &AvroPlan, cursor: &mut AvroCursor<'_>, maps: &mut Maps) -> Result<(), AvroFault> {
     each(cursor, |cursor| {
         if !maps.keys.push_text(text(cursor.bytes()?)?) {
             return Err("a map is too large");
@@ -382,11 +385,11 @@ fn append_map(values: &Plan, cursor: &mut Cursor<'_>, maps: &mut Maps) -> Result
 }
 
 fn append_member(
-    branch: &Plan,
+    branch: &AvroPlan,
     member: Option<usize>,
-    cursor: &mut Cursor<'_>,
+    cursor: &mut AvroCursor<'_>,
     structs: &mut Structs,
-) -> Result<(), Wrong> {
+) -> Result<(), AvroFault> {
     for (at, column) in structs.columns.iter_mut().enumerate() {
         if Some(at) != member {
             column.push_null();

@@ -7,24 +7,24 @@ use std::collections::HashMap;
 
 use arrow_schema::{DataType, Fields};
 
-use super::cursor::Cursor;
-use super::plan::Plan;
+use super::cursor::AvroCursor;
+use super::plan::AvroPlan;
 use super::schema::{Avro, parse};
 use crate::columns::Structs;
 use crate::error::{Result, invalid};
-use crate::registry::Registry;
-use crate::spec::{Framing, ValueSpec};
-use crate::verdict::{Reasons, Verdict};
+use crate::registry::SchemaRegistry;
+use crate::spec::{ValueFraming, ValueSpec};
+use crate::verdict::{DecodeOutcome, Reasons};
 
 #[derive(Debug)]
 pub(crate) struct AvroReader {
     reader: Avro,
     wanted: DataType,
-    own: Plan,
+    own: AvroPlan,
     /// The plans of the writers' schemas by id.
-    plans: HashMap<u64, Plan>,
-    registry: Option<Registry>,
-    framing: Framing,
+    plans: HashMap<u64, AvroPlan>,
+    registry: Option<SchemaRegistry>,
+    framing: ValueFraming,
 }
 
 impl AvroReader {
@@ -34,7 +34,7 @@ impl AvroReader {
         };
         let reader = parse(text)?;
         let wanted = DataType::Struct(wanted.clone());
-        let own = Plan::of(&reader, Some(&reader), Some(&wanted))?;
+        let own = AvroPlan::of(&reader, Some(&reader), Some(&wanted))?;
         Ok(Self {
             reader,
             wanted,
@@ -45,13 +45,13 @@ impl AvroReader {
         })
     }
 
-    fn plan(&mut self, id: Option<u64>) -> Result<&Plan> {
+    fn plan(&mut self, id: Option<u64>) -> Result<&AvroPlan> {
         let (Some(id), Some(registry)) = (id, &self.registry) else {
             return Ok(&self.own);
         };
         if !self.plans.contains_key(&id) {
             let writer = parse(&registry.schema(self.framing, id)?)?;
-            let plan = Plan::of(&writer, Some(&self.reader), Some(&self.wanted))?;
+            let plan = AvroPlan::of(&writer, Some(&self.reader), Some(&self.wanted))?;
             self.plans.insert(id, plan);
         }
         Ok(self.plans.get(&id).unwrap_or(&self.own))
@@ -64,9 +64,9 @@ impl AvroReader {
         value: &[u8],
         rows: &mut Structs,
         reasons: &mut Reasons,
-    ) -> Result<Verdict> {
+    ) -> Result<DecodeOutcome> {
         let plan = self.plan(id)?;
-        let mut cursor = Cursor(value);
+        let mut cursor = AvroCursor(value);
         let checked = match plan.check(&mut cursor) {
             Ok(()) if !cursor.0.is_empty() => Err("bytes follow the value"),
             checked => checked,
@@ -74,13 +74,13 @@ impl AvroReader {
         if let Err(reason) = checked {
             rows.push_nulls();
             reasons.add(|| format!("it is no Avro of its schema: {reason}"));
-            return Ok(Verdict::Bad);
+            return Ok(DecodeOutcome::Bad);
         }
-        let Plan::Record(record) = plan else {
+        let AvroPlan::Record(record) = plan else {
             return invalid("valueSchema: the Avro schema is no record; give a record");
         };
-        match record.append(&mut Cursor(value), rows) {
-            Ok(()) => Ok(Verdict::Good),
+        match record.append(&mut AvroCursor(value), rows) {
+            Ok(()) => Ok(DecodeOutcome::Good),
             Err(reason) => invalid(format!("valueSchema: {reason}")),
         }
     }

@@ -6,9 +6,9 @@ use arrow_array::types::{Date32Type, Decimal128Type, Float64Type, Int64Type, Tim
 use arrow_array::{Array, StructArray};
 use arrow_schema::DataType;
 
-use super::super::cursor::Cursor;
+use super::super::cursor::AvroCursor;
 use super::super::default::encode;
-use super::super::plan::Plan;
+use super::super::plan::AvroPlan;
 use super::super::schema::{data_type_of, parse};
 use crate::columns::Structs;
 use crate::decoder::Decoded;
@@ -22,12 +22,12 @@ fn resolved(writer: &str, reader: &str, value: &serde_json::Value) -> StructArra
         panic!("no record")
     };
     let wanted = DataType::Struct(fields.clone());
-    let plan = Plan::of(&writer, Some(&reader), Some(&wanted)).unwrap();
-    let Plan::Record(record) = plan else {
+    let plan = AvroPlan::of(&writer, Some(&reader), Some(&wanted)).unwrap();
+    let AvroPlan::Record(record) = plan else {
         panic!("no record")
     };
     let mut rows = Structs::new(&fields).unwrap();
-    let mut cursor = Cursor(&bytes);
+    let mut cursor = AvroCursor(&bytes);
     record.append(&mut cursor, &mut rows).unwrap();
     assert!(cursor.0.is_empty());
     rows.finish().unwrap()
@@ -66,7 +66,7 @@ fn schemas_that_do_not_fit_are_refused() {
     let plan = |writer: &str, reader: &str| {
         let reader = of(reader).unwrap();
         let wanted = data_type_of(&reader).unwrap();
-        Plan::of(&of(writer).unwrap(), Some(&reader), Some(&wanted)).map(drop)
+        AvroPlan::of(&of(writer).unwrap(), Some(&reader), Some(&wanted)).map(drop)
     };
     assert!(plan("\"int\"", "\"double\"").is_ok());
     for (writer, reader) in [

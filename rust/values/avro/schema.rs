@@ -61,27 +61,27 @@ pub(super) fn parse(text: &str) -> Result<Avro> {
     let Ok(json) = serde_json::from_str::<Value>(text) else {
         return invalid(format!("valueSchema: {text:?} is no JSON; give an Avro schema"));
     };
-    let mut parser = Parser {
+    let mut parser = SchemaParser {
         named: HashMap::new(),
         parts: 0,
     };
     parser.schema(&json, "", 0)
 }
 
-struct Parser {
+struct SchemaParser {
     /// By full name, with its extent; `None` while the type is being read.
-    named: HashMap<String, Option<(Avro, Extent)>>,
+    named: HashMap<String, Option<(Avro, SchemaExtent)>>,
     parts: usize,
 }
 
 /// How deep a schema is nested, and how many parts it has.
 #[derive(Debug, Clone, Copy)]
-struct Extent {
+struct SchemaExtent {
     nesting: usize,
     parts: usize,
 }
 
-impl Extent {
+impl SchemaExtent {
     fn of(schema: &Avro) -> Self {
         let within = match schema {
             Avro::Array(inner) | Avro::Map(inner) => Self::deepest([&**inner]),
@@ -104,9 +104,9 @@ impl Extent {
     }
 }
 
-impl Parser {
+impl SchemaParser {
     fn schema(&mut self, json: &Value, namespace: &str, depth: usize) -> Result<Avro> {
-        self.count(depth, Extent { nesting: 0, parts: 1 })?;
+        self.count(depth, SchemaExtent { nesting: 0, parts: 1 })?;
         match json {
             Value::String(name) => self.named(name, namespace, depth),
             Value::Array(branches) => {
@@ -119,7 +119,7 @@ impl Parser {
     }
 
     /// Counts a schema that stands at this depth.
-    fn count(&mut self, depth: usize, extent: Extent) -> Result<()> {
+    fn count(&mut self, depth: usize, extent: SchemaExtent) -> Result<()> {
         if depth + extent.nesting > MAX_NESTING {
             return invalid("valueSchema: the Avro schema is nested too deep");
         }
@@ -186,7 +186,8 @@ impl Parser {
                 let inner = full.rsplit_once('.').map_or("", |(namespace, _)| namespace).to_owned();
                 self.named.insert(full.clone(), None);
                 let schema = self.declared(kind, json, &inner, depth)?;
-                self.named.insert(full, Some((schema.clone(), Extent::of(&schema))));
+                self.named
+                    .insert(full, Some((schema.clone(), SchemaExtent::of(&schema))));
                 Ok(schema)
             }
             plain => logical(self.named(plain, namespace, depth)?, json),

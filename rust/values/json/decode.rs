@@ -11,13 +11,13 @@ use std::collections::HashMap;
 
 use arrow_schema::{DataType, Fields};
 
-use super::lexer::{Kind, Lexer, Malformed, Span};
+use super::lexer::{JsonError, Lexer, Span, TokenKind};
 use super::text::{text_of, unescaped};
 use crate::calendar::{parse_date, parse_local_timestamp, parse_timestamp};
 use crate::columns::{Column, Lists, Maps, Structs};
 use crate::numbers::{parse_decimal, special_number};
 use crate::types::sql_name;
-use crate::verdict::{Reasons, Verdict};
+use crate::verdict::{DecodeOutcome, Reasons};
 use crate::zone::Zone;
 
 /// 1582-10-15; Spark moves earlier days from the Julian calendar.
@@ -77,7 +77,7 @@ impl Shape {
     }
 
     /// Step A for the object that is open.
-    fn note(&mut self, input: &str, lexer: &mut Lexer<'_>) -> Result<(), Malformed> {
+    fn note(&mut self, input: &str, lexer: &mut Lexer<'_>) -> Result<(), JsonError> {
         self.spans.fill(None);
         let mut place = 0;
         while let Some(name) = lexer.next_name(place == 0)? {
@@ -95,7 +95,7 @@ impl Shape {
     fn field(&mut self, input: &str, name: Span, place: usize) -> Option<usize> {
         let raw = name.of(input.as_bytes());
         match self.remembered.get(place) {
-            Some((known, field)) if **known == *raw && name.kind == Kind::Plain => *field,
+            Some((known, field)) if **known == *raw && name.kind == TokenKind::Plain => *field,
             _ => self.look_up(input, name, place),
         }
     }
@@ -103,7 +103,7 @@ impl Shape {
     #[cold]
     fn look_up(&mut self, input: &str, name: Span, place: usize) -> Option<usize> {
         let raw = input.get(name.start..name.end).unwrap_or_default();
-        if name.kind == Kind::Escaped {
+        if name.kind == TokenKind::Escaped {
             return self.by_name.get(unescaped(raw).as_ref()).copied();
         }
         let field = self.by_name.get(raw).copied();
@@ -124,7 +124,7 @@ impl Shape {
                 structs.columns[at].push_null();
                 continue;
             };
-            if append(&mut structs.columns[at], node, (input, span), zone, reasons) != Fit::Whole {
+            if append(&mut structs.columns[at], node, input, span, zone, reasons) != Fit::Whole {
                 fits = false;
                 reasons.add(|| {
                     let field = &structs.fields()[at];
@@ -159,7 +159,7 @@ impl JsonReader {
     }
 
     /// Appends one row for the value.
-    pub(crate) fn append(&mut self, value: &[u8], rows: &mut Structs, reasons: &mut Reasons) -> Verdict {
+    pub(crate) fn append(&mut self, value: &[u8], rows: &mut Structs, reasons: &mut Reasons) -> DecodeOutcome {
         match std::str::from_utf8(value) {
             Ok(text) => self.append_text(text, rows, reasons),
             // Java puts U+FFFD for what is not UTF-8.
@@ -167,28 +167,28 @@ impl JsonReader {
         }
     }
 
-    fn append_text(&mut self, text: &str, rows: &mut Structs, reasons: &mut Reasons) -> Verdict {
+    fn append_text(&mut self, text: &str, rows: &mut Structs, reasons: &mut Reasons) -> DecodeOutcome {
         let mut lexer = Lexer::new(text.as_bytes());
         if lexer.peek() <= b' ' && text.bytes().all(|byte| byte <= b' ') {
             rows.push_null();
-            return Verdict::Good;
+            return DecodeOutcome::Good;
         }
         if let Err(malformed) = self.note(text, &mut lexer) {
             rows.push_nulls();
             reasons.add(|| format!("byte {}: {}", malformed.at, malformed.reason));
-            return Verdict::Bad;
+            return DecodeOutcome::Bad;
         }
         if self.shape.append(text, rows, &self.zone, reasons) {
-            Verdict::Good
+            DecodeOutcome::Good
         } else {
-            Verdict::Bad
+            DecodeOutcome::Bad
         }
     }
 
-    fn note(&mut self, text: &str, lexer: &mut Lexer<'_>) -> Result<(), Malformed> {
+    fn note(&mut self, text: &str, lexer: &mut Lexer<'_>) -> Result<(), JsonError> {
         if lexer.peek() != b'{' {
             let span = lexer.value(0)?;
-            return Err(Malformed {
+            return Err(JsonError {
                 at: span.start,
                 reason: "the value is no object",
             });
@@ -218,26 +218,20 @@ enum Fit {
 }
 
 /// Appends one row.
-fn append(
-    column: &mut Column,
-    node: &mut Node,
-    (input, span): (&str, Span),
-    zone: &Zone,
-    reasons: &mut Reasons,
-) -> Fit {
-    if span.kind == Kind::Null {
+fn append(column: &mut Column, node: &mut Node, input: &str, span: Span, zone: &Zone, reasons: &mut Reasons) -> Fit {
+    if span.kind == TokenKind::Null {
         column.push_null();
         return Fit::Whole;
     }
     let nested = match (&mut *column, &mut *node) {
-        (Column::Struct(structs), Node::Object(shape)) if span.kind == Kind::Object => {
-            append_object(structs, shape, (input, span), zone, reasons)
+        (Column::Struct(structs), Node::Object(shape)) if span.kind == TokenKind::Object => {
+            append_object(structs, shape, input, span, zone, reasons)
         }
-        (Column::List(lists), Node::Within(node)) if span.kind == Kind::Array => {
-            Some(append_list(lists, node, (input, span), zone, reasons))
+        (Column::List(lists), Node::Within(node)) if span.kind == TokenKind::Array => {
+            Some(append_list(lists, node, input, span, zone, reasons))
         }
-        (Column::Map(maps), Node::Within(node)) if span.kind == Kind::Object => {
-            Some(append_map(maps, node, (input, span), zone, reasons))
+        (Column::Map(maps), Node::Within(node)) if span.kind == TokenKind::Object => {
+            Some(append_map(maps, node, input, span, zone, reasons))
         }
         _ => append_plain(column, input, span, zone).then_some(Fit::Whole),
     };
@@ -251,7 +245,8 @@ fn append(
 fn append_object(
     structs: &mut Structs,
     shape: &mut Shape,
-    (input, span): (&str, Span),
+    input: &str,
+    span: Span,
     zone: &Zone,
     reasons: &mut Reasons,
 ) -> Option<Fit> {
@@ -261,32 +256,20 @@ fn append_object(
     Some(if fits { Fit::Whole } else { Fit::Part })
 }
 
-fn append_list(
-    lists: &mut Lists,
-    node: &mut Node,
-    (input, span): (&str, Span),
-    zone: &Zone,
-    reasons: &mut Reasons,
-) -> Fit {
+fn append_list(lists: &mut Lists, node: &mut Node, input: &str, span: Span, zone: &Zone, reasons: &mut Reasons) -> Fit {
     let mut lexer = Lexer::inside(input.as_bytes(), span);
     let mut fit = Fit::Whole;
     let mut is_first = true;
     while fit != Fit::None && lexer.next_element(is_first) == Ok(true) {
         is_first = false;
         let Ok(element) = lexer.value(0) else { break };
-        fit = fit.max(append(&mut lists.element, node, (input, element), zone, reasons));
+        fit = fit.max(append(&mut lists.element, node, input, element, zone, reasons));
     }
     lists.end(fit != Fit::None);
     fit
 }
 
-fn append_map(
-    maps: &mut Maps,
-    node: &mut Node,
-    (input, span): (&str, Span),
-    zone: &Zone,
-    reasons: &mut Reasons,
-) -> Fit {
+fn append_map(maps: &mut Maps, node: &mut Node, input: &str, span: Span, zone: &Zone, reasons: &mut Reasons) -> Fit {
     let mut lexer = Lexer::inside(input.as_bytes(), span);
     let mut fit = Fit::Whole;
     let mut is_first = true;
@@ -300,7 +283,7 @@ fn append_map(
             fit = Fit::None;
             break;
         }
-        fit = fit.max(append(&mut maps.values, node, (input, value), zone, reasons));
+        fit = fit.max(append(&mut maps.values, node, input, value, zone, reasons));
     }
     maps.end(fit != Fit::None);
     fit
@@ -309,21 +292,25 @@ fn append_map(
 /// Appends a value that has no parts; false when it does not fit, and nothing was appended.
 fn append_plain(column: &mut Column, input: &str, span: Span, zone: &Zone) -> bool {
     let raw = input.get(span.start..span.end).unwrap_or_default();
-    let is_number = matches!(span.kind, Kind::Integer | Kind::Float);
+    let is_number = matches!(span.kind, TokenKind::Integer | TokenKind::Float);
     let text = || match span.kind {
-        Kind::Plain => Some(std::borrow::Cow::Borrowed(raw)),
-        Kind::Escaped => Some(unescaped(raw)),
+        TokenKind::Plain => Some(std::borrow::Cow::Borrowed(raw)),
+        TokenKind::Escaped => Some(unescaped(raw)),
         _ => None,
     };
-    let integer = || (span.kind == Kind::Integer).then(|| raw.parse::<i64>().ok()).flatten();
+    let integer = || {
+        (span.kind == TokenKind::Integer)
+            .then(|| raw.parse::<i64>().ok())
+            .flatten()
+    };
     match column {
         Column::Text(_) => text_of(input, span).is_some_and(|text| column.push_text(&text)),
         Column::Binary(_) => text()
             .and_then(|text| base64_of(&text))
             .is_some_and(|bytes| column.push_bytes(&bytes)),
         Column::Boolean(it) => match span.kind {
-            Kind::True | Kind::False => {
-                it.append_value(span.kind == Kind::True);
+            TokenKind::True | TokenKind::False => {
+                it.append_value(span.kind == TokenKind::True);
                 true
             }
             _ => false,

@@ -7,10 +7,10 @@ use arrow_array::{Array, StructArray};
 use super::JsonReader;
 use crate::columns::Structs;
 use crate::types::parse_ddl;
-use crate::verdict::{Reasons, Verdict};
+use crate::verdict::{DecodeOutcome, Reasons};
 use crate::zone::Zone;
 
-fn row(schema: &str, value: &str) -> (StructArray, Verdict) {
+fn row(schema: &str, value: &str) -> (StructArray, DecodeOutcome) {
     let fields = parse_ddl("schema", schema).unwrap();
     let mut rows = Structs::new(&fields).unwrap();
     let mut reader = JsonReader::new(&fields, Zone::UTC);
@@ -37,7 +37,7 @@ fn a_text_field_has_the_text_of_any_value() {
     ];
     for (value, expected) in cases {
         let (row, verdict) = row("s STRING", &format!("{{\"s\":{value}}}"));
-        assert_eq!(verdict, Verdict::Good, "{value}");
+        assert_eq!(verdict, DecodeOutcome::Good, "{value}");
         let column = row.column(0).as_string::<i32>();
         assert_eq!(column.is_valid(0).then(|| column.value(0)), expected, "{value}");
     }
@@ -50,7 +50,7 @@ fn a_list_or_map_with_a_bad_element_is_null_and_a_struct_keeps_its_other_fields(
         schema,
         r#"{"l":[1,"x"],"m":{"a":1,"b":"x"},"s":{"x":"q","y":"ok"},"b":7}"#,
     );
-    assert_eq!(verdict, Verdict::Bad);
+    assert_eq!(verdict, DecodeOutcome::Bad);
     assert!(row.column(0).is_null(0) && row.column(1).is_null(0));
     let nested = row.column(2).as_struct();
     assert!(nested.is_valid(0) && nested.column(0).is_null(0));
@@ -60,7 +60,7 @@ fn a_list_or_map_with_a_bad_element_is_null_and_a_struct_keeps_its_other_fields(
     let (row, verdict) = self::row("l ARRAY<STRUCT<x: INT, y: INT>>", r#"{"l":[{"x":"q","y":2},null]}"#);
     assert_eq!(
         (verdict, row.column(0).as_list::<i32>().value(0).len()),
-        (Verdict::Bad, 2)
+        (DecodeOutcome::Bad, 2)
     );
 }
 
@@ -83,12 +83,12 @@ fn numbers_that_do_not_fit_are_bad() {
         ("DATE", "20240203"),
         ("BINARY", "\"!\""),
     ];
-    for (cases, expected) in [(&good[..], Verdict::Good), (&bad[..], Verdict::Bad)] {
+    for (cases, expected) in [(&good[..], DecodeOutcome::Good), (&bad[..], DecodeOutcome::Bad)] {
         for (kind, value) in cases {
             let (row, verdict) = row(&format!("a {kind}"), &format!("{{\"a\":{value}}}"));
             assert_eq!(
                 (verdict, row.column(0).is_null(0)),
-                (expected, expected == Verdict::Bad),
+                (expected, expected == DecodeOutcome::Bad),
                 "{kind} {value}"
             );
         }

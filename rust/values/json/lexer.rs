@@ -14,14 +14,14 @@ const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 
 /// Why a text is no JSON, and the byte at which that shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Malformed {
+pub(super) struct JsonError {
     pub(super) at: usize,
     pub(super) reason: &'static str,
 }
 
 /// What a token is; of a text, its first byte tells too little.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TokenKind {
     Null,
     True,
     False,
@@ -40,7 +40,7 @@ pub(super) enum Kind {
 /// A whole value: where its bytes are in the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Span {
-    pub(super) kind: Kind,
+    pub(super) kind: TokenKind,
     pub(super) start: usize,
     pub(super) end: usize,
 }
@@ -56,7 +56,7 @@ pub(super) struct Lexer<'a> {
     at: usize,
 }
 
-type Result<T> = std::result::Result<T, Malformed>;
+type Result<T> = std::result::Result<T, JsonError>;
 
 impl<'a> Lexer<'a> {
     pub(super) fn new(input: &'a [u8]) -> Self {
@@ -78,7 +78,7 @@ impl<'a> Lexer<'a> {
     }
 
     fn malformed<T>(&self, reason: &'static str) -> Result<T> {
-        Err(Malformed { at: self.at, reason })
+        Err(JsonError { at: self.at, reason })
     }
 
     /// The next byte that is no white space; 0 at the end, which no JSON has.
@@ -169,9 +169,9 @@ impl<'a> Lexer<'a> {
         let kind = match self.input.get(start) {
             Some(b'0'..=b'9') => self.number(start)?,
             Some(b'-' | b'+' | b'N' | b'I') => self.signed_or_word(start)?,
-            Some(b't') => self.word(b"true", Kind::True)?,
-            Some(b'f') => self.word(b"false", Kind::False)?,
-            Some(b'n') => self.word(b"null", Kind::Null)?,
+            Some(b't') => self.word(b"true", TokenKind::True)?,
+            Some(b'f') => self.word(b"false", TokenKind::False)?,
+            Some(b'n') => self.word(b"null", TokenKind::Null)?,
             Some(_) => return self.malformed("a value is due"),
             None => return self.malformed("it ends too early"),
         };
@@ -182,7 +182,7 @@ impl<'a> Lexer<'a> {
         })
     }
 
-    fn word(&mut self, word: &[u8], kind: Kind) -> Result<Kind> {
+    fn word(&mut self, word: &[u8], kind: TokenKind) -> Result<TokenKind> {
         let rest = self.input.get(self.at..).unwrap_or_default();
         let follows = rest.get(word.len()).copied().unwrap_or(b' ');
         if rest.starts_with(word) && !follows.is_ascii_alphanumeric() && follows != b'_' {
@@ -193,38 +193,38 @@ impl<'a> Lexer<'a> {
     }
 
     #[cold]
-    fn signed_or_word(&mut self, start: usize) -> Result<Kind> {
+    fn signed_or_word(&mut self, start: usize) -> Result<TokenKind> {
         let sign = self.input.get(start).copied().unwrap_or_default();
         if sign == b'N' {
-            return self.word(b"NaN", Kind::Float);
+            return self.word(b"NaN", TokenKind::Float);
         }
         if sign == b'I' {
-            return self.word(b"Infinity", Kind::Float);
+            return self.word(b"Infinity", TokenKind::Float);
         }
         self.at += 1;
         match self.input.get(self.at) {
             Some(b'0'..=b'9') if sign == b'-' => self.number(self.at),
-            Some(b'I') if self.input.get(self.at + 1) == Some(&b'N') => self.word(b"INF", Kind::Float),
-            Some(b'I') => self.word(b"Infinity", Kind::Float),
+            Some(b'I') if self.input.get(self.at + 1) == Some(&b'N') => self.word(b"INF", TokenKind::Float),
+            Some(b'I') => self.word(b"Infinity", TokenKind::Float),
             _ => self.malformed("a digit is due"),
         }
     }
 
     /// Digits, fraction and exponent from `start` on, where a digit is.
     #[inline]
-    fn number(&mut self, start: usize) -> Result<Kind> {
+    fn number(&mut self, start: usize) -> Result<TokenKind> {
         self.digits();
         if self.input.get(start) == Some(&b'0') && self.at > start + 1 {
             return self.malformed("a number begins with 0");
         }
-        let mut kind = Kind::Integer;
+        let mut kind = TokenKind::Integer;
         if self.input.get(self.at) == Some(&b'.') {
-            kind = Kind::Float;
+            kind = TokenKind::Float;
             self.at += 1;
             self.some_digits()?;
         }
         if let Some(b'e' | b'E') = self.input.get(self.at) {
-            kind = Kind::Float;
+            kind = TokenKind::Float;
             self.at += 1;
             if let Some(b'+' | b'-') = self.input.get(self.at) {
                 self.at += 1;
@@ -255,7 +255,7 @@ impl<'a> Lexer<'a> {
     fn text(&mut self, quote: u8) -> Result<Span> {
         self.at += 1;
         let start = self.at;
-        let mut kind = Kind::Plain;
+        let mut kind = TokenKind::Plain;
         loop {
             self.at += plain_len(self.input.get(self.at..).unwrap_or_default(), quote);
             match self.input.get(self.at) {
@@ -265,7 +265,7 @@ impl<'a> Lexer<'a> {
                     return Ok(Span { kind, start, end });
                 }
                 Some(b'\\') => {
-                    kind = Kind::Escaped;
+                    kind = TokenKind::Escaped;
                     self.escape()?;
                 }
                 Some(_) => return self.malformed("a control character stands in a text"),
@@ -294,13 +294,13 @@ impl<'a> Lexer<'a> {
     fn nested(&mut self, depth: usize) -> Result<Span> {
         let start = self.at;
         let kind = if self.input.get(start) == Some(&b'{') {
-            Kind::Object
+            TokenKind::Object
         } else {
-            Kind::Array
+            TokenKind::Array
         };
         let mut objects = [0u64; DEPTH_WORDS];
         let mut open = 0;
-        let mut in_object = kind == Kind::Object;
+        let mut in_object = kind == TokenKind::Object;
         let mut is_first = true;
         self.enter(&mut objects, &mut open, in_object, depth)?;
         loop {

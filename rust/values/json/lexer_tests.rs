@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{Kind, Lexer, MAX_DEPTH, Span};
+use super::{Lexer, MAX_DEPTH, Span, TokenKind};
 
 /// The whole input as one value.
 fn whole(input: &[u8]) -> Option<Span> {
@@ -107,7 +107,7 @@ proptest! {
     #[test]
     fn a_text_ends_at_its_quote(plain in "[^\"\\\\\u{0}-\u{1f}]{0,40}") {
         let input = format!("\"{plain}\"");
-        let expected = Span { kind: Kind::Plain, start: 1, end: 1 + plain.len() };
+        let expected = Span { kind: TokenKind::Plain, start: 1, end: 1 + plain.len() };
         prop_assert_eq!(whole(input.as_bytes()), Some(expected));
     }
 }

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::lexer::{Kind, Lexer, Span};
+use super::lexer::{Lexer, Span, TokenKind};
 use crate::numbers::java_double;
 
 /// What the text says, without its escapes; half of a surrogate pair becomes `?`, as in Java.
@@ -55,11 +55,11 @@ fn push_unit<'a>(text: &mut String, rest: &'a str) -> &'a str {
 pub(super) fn text_of(input: &str, span: Span) -> Option<Cow<'_, str>> {
     let raw = input.get(span.start..span.end).unwrap_or_default();
     match span.kind {
-        Kind::Null => None,
-        Kind::Escaped => Some(unescaped(raw)),
-        Kind::Integer if raw == "-0" => Some(Cow::Borrowed("0")),
-        Kind::Plain | Kind::True | Kind::False | Kind::Integer => Some(Cow::Borrowed(raw)),
-        Kind::Float | Kind::Array | Kind::Object => {
+        TokenKind::Null => None,
+        TokenKind::Escaped => Some(unescaped(raw)),
+        TokenKind::Integer if raw == "-0" => Some(Cow::Borrowed("0")),
+        TokenKind::Plain | TokenKind::True | TokenKind::False | TokenKind::Integer => Some(Cow::Borrowed(raw)),
+        TokenKind::Float | TokenKind::Array | TokenKind::Object => {
             let mut text = String::with_capacity(raw.len());
             write(input, span, &mut text);
             Some(Cow::Owned(text))
@@ -68,7 +68,7 @@ pub(super) fn text_of(input: &str, span: Span) -> Option<Cow<'_, str>> {
 }
 
 /// The container that is being written: what ends it, and whether it has no element yet.
-struct Open {
+struct OpenContainer {
     is_object: bool,
     is_first: bool,
 }
@@ -76,13 +76,13 @@ struct Open {
 /// Writes a checked value without white space, numbers and texts as Java writes them.
 fn write(input: &str, span: Span, text: &mut String) {
     let mut lexer = Lexer::at(input.as_bytes(), span);
-    let mut open: Vec<Open> = Vec::new();
+    let mut open: Vec<OpenContainer> = Vec::new();
     loop {
         match lexer.peek() {
             byte @ (b'{' | b'[') => {
                 lexer.open();
                 text.push(char::from(byte));
-                open.push(Open {
+                open.push(OpenContainer {
                     is_object: byte == b'{',
                     is_first: true,
                 });
@@ -99,7 +99,7 @@ fn write(input: &str, span: Span, text: &mut String) {
 }
 
 /// Writes up to the next value that stands in an open container; false when all are closed.
-fn write_to_next(input: &str, lexer: &mut Lexer<'_>, open: &mut Vec<Open>, text: &mut String) -> bool {
+fn write_to_next(input: &str, lexer: &mut Lexer<'_>, open: &mut Vec<OpenContainer>, text: &mut String) -> bool {
     while let Some(last) = open.last_mut() {
         let is_first = std::mem::replace(&mut last.is_first, false);
         let name = if last.is_object {
@@ -127,8 +127,8 @@ fn write_to_next(input: &str, lexer: &mut Lexer<'_>, open: &mut Vec<Open>, text:
 fn write_scalar(input: &str, span: Span, text: &mut String) {
     let raw = input.get(span.start..span.end).unwrap_or_default();
     match span.kind {
-        Kind::Plain | Kind::Escaped => write_quoted(&unescaped(raw), text),
-        Kind::Float => {
+        TokenKind::Plain | TokenKind::Escaped => write_quoted(&unescaped(raw), text),
+        TokenKind::Float => {
             let number = super::decode::number_of(raw);
             if number.is_finite() {
                 text.push_str(&java_double(number));
@@ -136,7 +136,7 @@ fn write_scalar(input: &str, span: Span, text: &mut String) {
                 write_quoted(&java_double(number), text);
             }
         }
-        Kind::Integer if raw == "-0" => text.push('0'),
+        TokenKind::Integer if raw == "-0" => text.push('0'),
         _ => text.push_str(raw),
     }
 }

@@ -13,7 +13,7 @@ use super::schema::{message_of, pool_of};
 use crate::columns::{Column, Structs};
 use crate::error::{Result, ValueError};
 use crate::spec::ValueSpec;
-use crate::verdict::{Reasons, Verdict};
+use crate::verdict::{DecodeOutcome, Reasons};
 
 /// Microseconds of a second, nanoseconds of a microsecond.
 const MICROS: i64 = 1_000_000;
@@ -46,19 +46,19 @@ impl ProtobufReader {
     }
 
     /// Appends one row for the value.
-    pub(crate) fn append(&self, value: &[u8], rows: &mut Structs, reasons: &mut Reasons) -> Verdict {
+    pub(crate) fn append(&self, value: &[u8], rows: &mut Structs, reasons: &mut Reasons) -> DecodeOutcome {
         match DynamicMessage::decode(self.message.clone(), value) {
             Ok(message) => {
                 if append_message(&message, &self.fields, rows) {
-                    return Verdict::Good;
+                    return DecodeOutcome::Good;
                 }
                 reasons.add(|| "a field does not fit its column".to_owned());
-                Verdict::Bad
+                DecodeOutcome::Bad
             }
             Err(error) => {
                 rows.push_nulls();
                 reasons.add(|| format!("it is no {}: {error}", self.message.full_name()));
-                Verdict::Bad
+                DecodeOutcome::Bad
             }
         }
     }

@@ -10,7 +10,7 @@ use crate::error::{Result, invalid};
 
 /// The fields of the schema; `option` is named in the error.
 pub(crate) fn parse_ddl(option: &str, text: &str) -> Result<Fields> {
-    let mut parser = Parser {
+    let mut parser = DdlParser {
         option,
         text,
         rest: text,
@@ -24,13 +24,13 @@ pub(crate) fn parse_ddl(option: &str, text: &str) -> Result<Fields> {
     Ok(fields)
 }
 
-struct Parser<'a> {
+struct DdlParser<'a> {
     option: &'a str,
     text: &'a str,
     rest: &'a str,
 }
 
-impl<'a> Parser<'a> {
+impl<'a> DdlParser<'a> {
     fn wrong<T>(&self, reason: &str) -> Result<T> {
         let place = self.text.len() - self.rest.len();
         invalid(format!(

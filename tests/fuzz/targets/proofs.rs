@@ -8,7 +8,7 @@ use base::error::ErrorCode;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use net::{
-    Authentication, Bearer, ClientMessage, Credentials, Mechanism, Outcome, PlainUsers, SaslSettings, TokenRules,
+    Authentication, Bearer, ClientMessage, Credentials, Mechanism, PlainUsers, SaslOutcome, SaslSettings, TokenRules,
 };
 use protocol::ApiTable;
 use protocol::scram::client::ScramClient;
@@ -217,13 +217,13 @@ fn send(it: &mut Authentication, client: &mut Client, take: &mut Take<'_>, users
         }
         _ => {}
     }
-    let outcome: Result<Outcome, Refused> = it.take(says.as_bytes(), users, now);
+    let outcome: Result<SaslOutcome, Refused> = it.take(says.as_bytes(), users, now);
     match (outcome, agreed) {
-        (Ok(Outcome::Challenge(challenge)), Some(Mechanism::Scram(mechanism))) => {
+        (Ok(SaslOutcome::Challenge(challenge)), Some(Mechanism::Scram(mechanism))) => {
             client.challenged = Some((mechanism, says, challenge));
         }
-        (Ok(Outcome::Challenge(_)), agreed) => assert_eq!(agreed, Some(Mechanism::OauthBearer)),
-        (Ok(Outcome::Proven(_)), _) => {
+        (Ok(SaslOutcome::Challenge(_)), agreed) => assert_eq!(agreed, Some(Mechanism::OauthBearer)),
+        (Ok(SaslOutcome::Proven(..)), _) => {
             let user = proves.filter(|user| !user.is_empty());
             assert!(user.is_some(), "{says:?} proves nothing");
             assert!(client.proven.is_none() || client.proven == user, "another user");

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, OnceLock};
 
 use client::tls::settings::Settings;
-use net::{Shaken, TlsContext, TlsLayer, issue};
+use net::{HandshakeProgress, TlsContext, TlsLayer, issue};
 
 use super::take::Take;
 
@@ -50,8 +50,8 @@ pub fn tls(data: &[u8]) {
         let length = u16::from_be_bytes(take.array());
         let _ = (&theirs).write_all(take.slice(usize::from(length).max(1)));
         is_refused = match layer.shake(&ours) {
-            Ok(Shaken::Waits) => false,
-            Ok(Shaken::Done) => unreachable!("a handshake was guessed"),
+            Ok(HandshakeProgress::Waits) => false,
+            Ok(HandshakeProgress::Done) => unreachable!("a handshake was guessed"),
             Err(_) => true,
         };
         assert!(

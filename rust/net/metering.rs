@@ -7,7 +7,7 @@
 
 use std::time::Instant;
 
-use crate::operations::Framing;
+use super::framing::Framing;
 use broker::{Account, Api, BodyTail, Request, Served};
 use protocol::WireError;
 use protocol::throttle_time::{is_exempt, set_throttle_time};

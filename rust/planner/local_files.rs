@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::planning::{Seen, dir_name};
+use super::planning::{LocalLogDirs, dir_name};
 use ::io::FileSystem;
 use base::place::Offset;
 use scan::{Bound, Isolation, Remote, ScanRequest, Slice, Split, Watermarks, plan_scan};
@@ -17,7 +17,7 @@ use storage::TopicPartition;
 
 /// The splits of a share, each with the best way to read it from here. All were planned with the same log directories,
 /// which are listed once, and only if the files of some split are not seen.
-pub(super) fn nearby(fs: &Arc<dyn FileSystem>, splits: Vec<Split>) -> Vec<Split> {
+pub(super) fn prefer_local_files(fs: &Arc<dyn FileSystem>, splits: Vec<Split>) -> Vec<Split> {
     let mut here = Here {
         fs,
         names: HashMap::new(),
@@ -31,7 +31,7 @@ struct Here<'a> {
     fs: &'a Arc<dyn FileSystem>,
     /// The name of each log directory that was looked at.
     names: HashMap<PathBuf, Option<String>>,
-    seen: Option<Seen>,
+    seen: Option<LocalLogDirs>,
 }
 
 impl Here<'_> {
@@ -40,9 +40,9 @@ impl Here<'_> {
         if split.slices.first().is_some_and(|slice| self.is_planned(slice, remote)) {
             return split;
         }
-        let seen = self
-            .seen
-            .get_or_insert_with(|| Seen::of(&**self.fs, &remote.log_dirs, &remote.cluster_id).unwrap_or_default());
+        let seen = self.seen.get_or_insert_with(|| {
+            LocalLogDirs::of(&**self.fs, &remote.log_dirs, &remote.cluster_id).unwrap_or_default()
+        });
         match in_own_files(self.fs, seen, &split, remote) {
             Some(own) => Split {
                 slices: own.slices,
@@ -74,7 +74,7 @@ impl Here<'_> {
 }
 
 /// The range in the files of a replica on this machine, as a split of the same offsets.
-fn in_own_files(fs: &Arc<dyn FileSystem>, seen: &Seen, split: &Split, remote: &Remote) -> Option<Split> {
+fn in_own_files(fs: &Arc<dyn FileSystem>, seen: &LocalLogDirs, split: &Split, remote: &Remote) -> Option<Split> {
     let partition = TopicPartition {
         topic: Arc::clone(&split.topic),
         partition: split.partition,
@@ -119,5 +119,5 @@ fn in_own_files(fs: &Arc<dyn FileSystem>, seen: &Seen, split: &Split, remote: &R
 }
 
 #[cfg(test)]
-#[path = "nearby_tests.rs"]
+#[path = "local_files_tests.rs"]
 mod tests;

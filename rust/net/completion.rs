@@ -1,8 +1,8 @@
 //! Attempts to complete a delayed answer into a framed response.
 
-use super::{framed, hold_answer, metered};
-use crate::operations::Framing;
-use crate::outbox::Outbox;
+use super::framing::{Framing, framed};
+use super::metering::{hold_answer, metered};
+use super::outbox::Outbox;
 use broker::{Attempt, BodyTail, Delayed, Tried};
 
 /// Tries a delayed answer; `answer` gets the whole response if it is complete, else nothing.

@@ -1,17 +1,25 @@
 //! A response's frame around its body: size, header, and the parts of the body that are not in the buffer.
 
-use crate::connection::Connection;
-use crate::operations::Framing;
-use crate::outbox::{FileRange, Outbox};
+use super::outbox::{FileRange, Outbox};
 use broker::{BodyTail, Served, Splice};
 use protocol::{WireError, write_response_header};
 
 /// Bytes of a response's size prefix.
 pub const SIZE_BYTES: usize = 4;
 
-/// Writes a whole response on a connection: size, header, and the body by `write`.
-pub fn answer(connection: &mut Connection, framing: Framing, write: impl FnOnce(&mut Vec<u8>)) {
-    let outbox = connection.answer_box();
+/// How a response is framed.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Framing {
+    /// The client's correlation id.
+    pub correlation_id: i32,
+    /// Whether the response header has tagged fields.
+    pub is_flexible: bool,
+    /// Where the body has `throttle_time_ms`, when that can be set afterwards.
+    pub throttle_at: Option<u8>,
+}
+
+/// Writes a whole response: size, header, and the body by `write`.
+pub fn answer(outbox: &mut Outbox, framing: Framing, write: impl FnOnce(&mut Vec<u8>)) {
     let start = begin(outbox.tail(), framing);
     write(outbox.tail());
     finish(outbox.tail(), start, 0);

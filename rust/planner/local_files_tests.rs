@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::nearby;
+use super::prefer_local_files;
 use base::place::{LeaderEpoch, Offset};
 use scan::testing::{Bench, START_MS, fill, offsets_of, os, plan, request};
 use scan::{Remote, Split};
@@ -42,7 +42,7 @@ fn planned(bench: &Bench) -> Split {
 }
 
 fn from_here(split: Split) -> Split {
-    nearby(&os(), vec![split]).pop().unwrap()
+    prefer_local_files(&os(), vec![split]).pop().unwrap()
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use super::super::brokers::Live;
+use super::super::brokers::LivePartition;
 use super::super::{PlanError, Result};
 use ::io::FileSystem;
 use scan::ScanError;
@@ -13,14 +13,14 @@ use storage::meta_properties::MetaProperties;
 
 /// Log directories of a cluster on this machine.
 #[derive(Debug, Default)]
-pub(in super::super) struct Seen {
-    dirs: Vec<SeenDir>,
+pub(in super::super) struct LocalLogDirs {
+    dirs: Vec<LocalLogDir>,
     /// Those that are not there.
     pub(in super::super) missing: Vec<PathBuf>,
 }
 
 #[derive(Debug)]
-struct SeenDir {
+struct LocalLogDir {
     path: PathBuf,
     /// The broker that writes it; `None` in a copy without `meta.properties`.
     node: Option<i32>,
@@ -28,7 +28,7 @@ struct SeenDir {
     partitions: HashSet<TopicPartition>,
 }
 
-impl Seen {
+impl LocalLogDirs {
     /// Looks at each of the directories; one of another cluster is a mistake.
     pub(in super::super) fn of(fs: &dyn FileSystem, log_dirs: &[PathBuf], cluster_id: &str) -> Result<Self> {
         let mut seen = Self::default();
@@ -44,7 +44,7 @@ impl Seen {
             {
                 return Err(of_another(path, stored, cluster_id));
             }
-            seen.dirs.push(SeenDir {
+            seen.dirs.push(LocalLogDir {
                 path: path.clone(),
                 node: meta.node_id,
                 name: name_of(&meta),
@@ -57,7 +57,7 @@ impl Seen {
     /// The directory to read a partition in: the leader's, else that of a replica that has every committed record. A
     /// directory whose broker is not known counts as one of those.
     pub(in super::super) fn dir_of(&self, partition: &TopicPartition, leader: i32, in_sync: &[i32]) -> Option<&Path> {
-        let rank = |dir: &&SeenDir| match dir.node {
+        let rank = |dir: &&LocalLogDir| match dir.node {
             Some(node) if node == leader => Some(0),
             Some(node) => in_sync.contains(&node).then_some(1),
             None => Some(2),
@@ -73,7 +73,7 @@ impl Seen {
     }
 
     /// [`Self::dir_of`] for a partition as its leader describes it.
-    pub(super) fn dir_of_live(&self, partition: &TopicPartition, live: &Live) -> Option<&Path> {
+    pub(super) fn dir_of_live(&self, partition: &TopicPartition, live: &LivePartition) -> Option<&Path> {
         self.dir_of(partition, live.leader, &live.in_sync)
     }
 }
