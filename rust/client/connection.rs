@@ -17,15 +17,15 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use protocol::write_request;
 
-use crate::dial::{Limits, Opened, dial};
+use crate::dial::{Began, Limits, Opened, Opening};
 use crate::frames::Frames;
 use crate::reasons::{CLOSED, NOT_KAFKA, is_closed, is_final, is_shut_out, reason_of};
 use crate::security::Security;
 use crate::{Request, Server};
 
-/// Enough for metadata of more than a million partitions, or for what a fetch asks for; a larger size is not Kafka's
+/// Enough for what a fetch asks for, whose limits may be exceeded by one batch only; a larger size is not Kafka's
 /// protocol (an HTTP port, say).
-const MAX_ANSWER_BYTES: usize = 256 << 20;
+const MAX_ANSWER_BYTES: usize = 1 << 30;
 
 /// Why a server gave no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,11 +44,8 @@ pub struct NoAnswer {
 /// See the module.
 pub struct Connection {
     address: String,
-    server: Server,
-    client_id: String,
-    security: Security,
-    /// `None` for one that never waits.
-    limits: Option<Limits>,
+    /// How it was opened.
+    opening: Opening,
     frames: Frames,
     ends: Option<Instant>,
     /// Whether the broker has answered a request.
@@ -64,24 +61,26 @@ impl Connection {
             connect: timeout,
             socket: timeout,
         };
-        let opened = open(server, client_id, security, limits)?;
-        Ok(Self::over(opened, server, client_id, security, Some(limits)))
+        let security = security.clone();
+        Self::of(
+            Opening::new(server, Vec::new(), client_id, security, Some(limits)),
+            &|_| Ok(()),
+        )
     }
 
-    /// Over a connection that was opened, with limits if its socket blocks.
-    pub fn over(
-        Opened { stream, ends }: Opened,
-        server: &Server,
-        client_id: &str,
-        security: &Security,
-        limits: Option<Limits>,
-    ) -> Self {
+    /// Connects within the limits of `opening`; `began` gets each socket before it is connected.
+    pub fn of(mut opening: Opening, began: Began<'_>) -> Result<Self, NoAnswer> {
+        match opening.step(began) {
+            Ok(opened) => Ok(Self::over(opened, opening)),
+            Err(error) => Err(unopened(&opening.server, &error)),
+        }
+    }
+
+    /// Over what `opening` has opened.
+    pub fn over(Opened { stream, ends }: Opened, opening: Opening) -> Self {
         Self {
-            address: address_of(server),
-            server: server.clone(),
-            client_id: client_id.to_owned(),
-            security: security.clone(),
-            limits,
+            address: address_of(&opening.server),
+            opening,
             frames: Frames::new(stream),
             ends,
             is_known: false,
@@ -112,7 +111,8 @@ impl Connection {
 
     /// Whether it leads to this server, by this login.
     pub fn is_to(&self, server: &Server, client_id: &str, security: &Security) -> bool {
-        self.server == *server && self.client_id == client_id && self.security.is_same(security)
+        let own = &self.opening;
+        own.server == *server && own.client_id == client_id && own.security.is_same(security)
     }
 
     /// Whether each request has its answer.
@@ -131,7 +131,7 @@ impl Connection {
 
     /// Bounds each later wait.
     pub fn set_timeout(&mut self, timeout: Duration) -> io::Result<()> {
-        self.limits = Some(Limits {
+        self.opening.limits = Some(Limits {
             connect: timeout,
             socket: timeout,
         });
@@ -152,11 +152,10 @@ impl Connection {
 
     /// Sends a request, and waits for nothing.
     pub fn send(&mut self, request: &Request) -> Result<(), NoAnswer> {
-        if let Some(limits) = self.limits
-            && self.is_over()
-            && self.is_answered()
-        {
-            let opened = open(&self.server, &self.client_id, &self.security, limits)?;
+        if self.is_over() && self.is_answered() && self.opening.limits.is_some() {
+            self.opening.begin_again();
+            let opened = self.opening.step(&|_| Ok(()));
+            let opened = opened.map_err(|error| unopened(&self.opening.server, &error))?;
             (self.frames, self.ends) = (Frames::new(opened.stream), opened.ends);
         }
         let api = (request.api_key, request.api_version);
@@ -167,7 +166,7 @@ impl Connection {
     pub fn send_by(&mut self, api: (i16, i16), is_flexible: bool, body: &[u8]) -> Result<(), NoAnswer> {
         self.sent = self.sent.wrapping_add(1);
         let mut request = Vec::new();
-        write_request(&mut request, api, self.sent, &self.client_id, is_flexible, body);
+        write_request(&mut request, api, self.sent, &self.opening.client_id, is_flexible, body);
         self.frames.put(request);
         match self.frames.write() {
             Err(error) if self.has_to_wait(&error) => Ok(()),
@@ -200,7 +199,7 @@ impl Connection {
     }
 
     fn has_to_wait(&self, error: &io::Error) -> bool {
-        error.kind() == ErrorKind::WouldBlock && self.limits.is_none()
+        error.kind() == ErrorKind::WouldBlock && self.opening.limits.is_none()
     }
 
     /// The failure of a server whose answer cannot be understood.
@@ -213,7 +212,7 @@ impl Connection {
             return self.failed(reason_of(error), false);
         }
         let is_shut_out = is_closed(error);
-        let reason = match &self.security {
+        let reason = match &self.opening.security {
             // how a listener with SASL or TLS answers a client that begins without
             security if is_shut_out && security.login.is_none() => {
                 let more = if security.tls.is_some() { "a certificate" } else { "TLS" };
@@ -241,11 +240,11 @@ fn address_of((host, port): &Server) -> String {
     format!("{host}:{port}")
 }
 
-fn open(server: &Server, client_id: &str, security: &Security, limits: Limits) -> Result<Opened, NoAnswer> {
-    dial((&server.0, server.1), client_id, security, limits, &|_| Ok(())).map_err(|error| NoAnswer {
+fn unopened(server: &Server, error: &io::Error) -> NoAnswer {
+    NoAnswer {
         address: address_of(server),
-        reason: reason_of(&error),
-        is_final: is_final(&error),
-        is_shut_out: is_shut_out(&error),
-    })
+        reason: reason_of(error),
+        is_final: is_final(error),
+        is_shut_out: is_shut_out(error),
+    }
 }

@@ -11,6 +11,7 @@
 use std::io::{self, ErrorKind};
 use std::mem;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -21,10 +22,13 @@ use crate::frames::Frames;
 use crate::login::{Login, LoginExchange, MAX_ANSWER_BYTES, Step, Unproven};
 use crate::reasons::shut_out;
 use crate::security::Security;
+use crate::servers::Server;
 use crate::stream::Stream;
 
 /// The part of a session after which its connection is replaced, as of Kafka's clients: between 0.85 and 0.95.
 const SESSION_PART: f64 = 0.9;
+const CLOSED_IN_HANDSHAKE: &str =
+    "it closed the connection in the handshake of TLS: does its listener have TLS? See security.protocol";
 
 /// How long a connection waits.
 #[derive(Debug, Clone, Copy)]
@@ -43,30 +47,18 @@ pub struct Opened {
     pub ends: Option<Instant>,
 }
 
-/// Opens a connection to a host, whose socket blocks. `began` gets the socket before it is connected.
-///
-/// # Errors
-/// As of [`Opening::step`].
-pub fn dial(
-    (host, port): (&str, u16),
-    client_id: &str,
-    security: &Security,
-    limits: Limits,
-    began: &dyn Fn(&TcpStream) -> io::Result<()>,
-) -> io::Result<Opened> {
-    let addresses = (host, port).to_socket_addrs()?.collect();
-    Opening::new(host, addresses, client_id, security.clone(), Some(limits)).step(began)
-}
+/// Gets each socket before it is connected.
+pub type Began<'a> = &'a dyn Fn(&TcpStream) -> io::Result<()>;
 
 /// A connection that is being opened; see the module.
 pub struct Opening {
-    host: String,
+    pub(crate) server: Server,
     addresses: Vec<SocketAddr>,
     /// How many of them were tried.
     tried: usize,
-    client_id: String,
-    security: Security,
-    limits: Option<Limits>,
+    pub(crate) client_id: String,
+    pub(crate) security: Security,
+    pub(crate) limits: Option<Limits>,
     stage: Stage,
 }
 
@@ -78,22 +70,23 @@ enum Stage {
 }
 
 struct Proof {
+    login: Arc<Login>,
     frames: Frames,
     exchange: LoginExchange,
     answer: Vec<u8>,
 }
 
 impl Opening {
-    /// Not begun. `addresses` are those of the host.
+    /// Not begun. `addresses` are those of the host; without any, the first step looks them up.
     pub fn new(
-        host: &str,
+        server: &Server,
         addresses: Vec<SocketAddr>,
         client_id: &str,
         security: Security,
         limits: Option<Limits>,
     ) -> Self {
         Self {
-            host: host.to_owned(),
+            server: server.clone(),
             addresses,
             tried: 0,
             client_id: client_id.to_owned(),
@@ -101,6 +94,12 @@ impl Opening {
             limits,
             stage: Stage::Unconnected,
         }
+    }
+
+    /// For another connection to the same server, which may have another address.
+    pub(crate) fn begin_again(&mut self) {
+        self.addresses.clear();
+        self.tried = 0;
     }
 
     /// The socket, once there is one.
@@ -123,13 +122,13 @@ impl Opening {
         }
     }
 
-    /// Goes on. `began` gets each socket before it is connected.
+    /// Goes on.
     ///
     /// # Errors
     /// `WouldBlock`: see the module. `PermissionDenied` when the login failed, `InvalidData` when TLS failed,
     /// `ConnectionAborted` when the broker closed the connection before it let the client in; what the system says
     /// otherwise.
-    pub fn step(&mut self, began: &dyn Fn(&TcpStream) -> io::Result<()>) -> io::Result<Opened> {
+    pub fn step(&mut self, began: Began<'_>) -> io::Result<Opened> {
         loop {
             self.stage = match mem::replace(&mut self.stage, Stage::Unconnected) {
                 Stage::Unconnected => Stage::Connecting(self.begin(began)?),
@@ -149,37 +148,26 @@ impl Opening {
                     Err(error) if error.kind() == ErrorKind::WouldBlock => {
                         return self.wait(Stage::Shaking(stream), error);
                     }
-                    Err(error) => {
-                        return Err(shut_out(
-                            error,
-                            "it closed the connection in the handshake of TLS: does its listener have TLS? See \
-                             security.protocol",
-                        ));
-                    }
+                    Err(error) => return Err(shut_out(error, CLOSED_IN_HANDSHAKE)),
                 },
-                Stage::Proving(mut proof) => {
-                    let Some(login) = self.security.login.clone() else {
-                        continue;
-                    };
-                    match proof.step(&login) {
-                        Ok(lifetime) => {
-                            return Ok(Opened {
-                                stream: proof.frames.stream,
-                                ends: lifetime.map(|it| Instant::now() + it.mul_f64(SESSION_PART)),
-                            });
-                        }
-                        Err(Unproven::NotServed(error) | Unproven::Failed(error))
-                            if error.kind() == ErrorKind::WouldBlock && self.limits.is_none() =>
-                        {
-                            return self.wait(Stage::Proving(proof), error);
-                        }
-                        Err(Unproven::NotServed(_)) if !login.is_required => {
-                            (self.security.login, self.tried) = (None, 0);
-                            Stage::Unconnected
-                        }
-                        Err(unproven) => return Err(unproven.into()),
+                Stage::Proving(mut proof) => match proof.step() {
+                    Ok(lifetime) => {
+                        return Ok(Opened {
+                            stream: proof.frames.stream,
+                            ends: lifetime.map(|it| Instant::now() + it.mul_f64(SESSION_PART)),
+                        });
                     }
-                }
+                    Err(Unproven::NotServed(error) | Unproven::Failed(error))
+                        if error.kind() == ErrorKind::WouldBlock && self.limits.is_none() =>
+                    {
+                        return self.wait(Stage::Proving(proof), error);
+                    }
+                    Err(Unproven::NotServed(_)) if !proof.login.is_required => {
+                        (self.security.login, self.tried) = (None, 0);
+                        Stage::Unconnected
+                    }
+                    Err(unproven) => return Err(unproven.into()),
+                },
             }
         }
     }
@@ -190,13 +178,17 @@ impl Opening {
     }
 
     /// Begins to connect to the next address to which that is possible.
-    fn begin(&mut self, began: &dyn Fn(&TcpStream) -> io::Result<()>) -> io::Result<TcpStream> {
-        let mut last = io::Error::new(ErrorKind::NotFound, format!("{} has no address", self.host));
+    fn begin(&mut self, began: Began<'_>) -> io::Result<TcpStream> {
+        let (host, port) = (self.server.0.as_str(), self.server.1);
+        if self.addresses.is_empty() {
+            self.addresses = (host, port).to_socket_addrs()?.collect();
+        }
+        let mut last = io::Error::new(ErrorKind::NotFound, format!("{host} has no address"));
         while let Some(address) = self.addresses.get(self.tried) {
             self.tried += 1;
             match begin_connecting(*address).and_then(|socket| began(&socket).map(|()| socket)) {
                 Err(error) => last = error,
-                begun => return begun,
+                connecting => return connecting,
             }
         }
         Err(last)
@@ -204,18 +196,19 @@ impl Opening {
 
     fn protect(&self, socket: TcpStream) -> io::Result<Stream> {
         match &self.security.tls {
-            Some(tls) => tls.over(&self.host, socket),
+            Some(tls) => tls.over(&self.server.0, socket),
             None => Ok(Stream::Plain(socket)),
         }
     }
 }
 
 impl Proof {
-    fn begin(stream: Stream, login: &Login, client_id: &str) -> Self {
+    fn begin(stream: Stream, login: &Arc<Login>, client_id: &str) -> Self {
         let (exchange, frame) = login.begin(client_id);
         let mut frames = Frames::new(stream);
         frames.put(frame);
         Self {
+            login: Arc::clone(login),
             frames,
             exchange,
             answer: Vec::new(),
@@ -223,15 +216,18 @@ impl Proof {
     }
 
     /// How long the session lasts; `None` when it has no end.
-    fn step(&mut self, login: &Login) -> Result<Option<Duration>, Unproven> {
+    fn step(&mut self) -> Result<Option<Duration>, Unproven> {
         loop {
             let exchanged = self
                 .frames
                 .write()
                 .and_then(|()| self.frames.read(&mut self.answer, MAX_ANSWER_BYTES));
-            if let Err(error) = exchanged {
+            if let Err(mut error) = exchanged {
+                if error.kind() == ErrorKind::Other {
+                    error = io::Error::new(ErrorKind::InvalidData, error); // a login is not tried again there
+                }
                 let is_known = !self.exchange.is_at_handshake();
-                return Err(match (is_known, login.is_secret) {
+                return Err(match (is_known, self.login.is_secret) {
                     (true, true) => Unproven::Failed(error),
                     (false, true) => Unproven::NotServed(shut_out(
                         error,
@@ -245,7 +241,7 @@ impl Proof {
                     )),
                 });
             }
-            match self.exchange.take(login, &self.answer)? {
+            match self.exchange.take(&self.login, &self.answer)? {
                 Step::Send(next) => self.frames.put(next),
                 Step::Done(lifetime_ms) => {
                     let lifetime = u64::try_from(lifetime_ms).ok().filter(|ms| *ms > 0);

@@ -6,6 +6,7 @@ use std::thread;
 
 use super::*;
 use crate::connection::Connection;
+use crate::reasons::SPEAKS_TLS;
 use base::error::ErrorCode;
 use protocol::sasl;
 use protocol::scram::Secret;
@@ -55,9 +56,9 @@ fn security() -> Security {
 }
 
 fn ends(lifetime_ms: i64) -> Option<Instant> {
-    let port = broker(lifetime_ms, b"").port();
-    let opened = dial(("127.0.0.1", port), ME, &security(), LIMITS, &|_| Ok(())).unwrap();
-    opened.ends
+    let server = ("127.0.0.1".to_owned(), broker(lifetime_ms, b"").port());
+    let mut opening = Opening::new(&server, Vec::new(), ME, security(), Some(LIMITS));
+    opening.step(&|_| Ok(())).unwrap().ends
 }
 
 #[test]
@@ -82,7 +83,7 @@ fn wait(socket: &TcpStream, wants_to_write: bool) {
 fn a_connection_without_limits_never_waits_and_goes_on_where_it_was() {
     let address = broker(60_000, b"many bytes");
     let server = (address.ip().to_string(), address.port());
-    let mut opening = Opening::new(&server.0, vec![address], ME, security(), None);
+    let mut opening = Opening::new(&server, vec![address], ME, security(), None);
     assert!(opening.socket().is_none());
     let mut waits = 0;
     let opened = loop {
@@ -94,7 +95,7 @@ fn a_connection_without_limits_never_waits_and_goes_on_where_it_was() {
         wait(opening.socket().unwrap(), opening.wants_to_write());
     };
     assert!(waits > 1);
-    let mut connection = Connection::over(opened, &server, ME, &security(), None);
+    let mut connection = Connection::over(opened, opening);
     assert!(!connection.is_over());
     let mut answer = Vec::new();
     for _ in 0..2 {
@@ -104,4 +105,23 @@ fn a_connection_without_limits_never_waits_and_goes_on_where_it_was() {
         }
         assert_eq!(&answer[4..], b"many bytes");
     }
+}
+
+#[test]
+fn a_listener_of_tls_is_told_by_its_alert() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = ("127.0.0.1".to_owned(), listener.local_addr().unwrap().port());
+    let serving = thread::spawn(move || {
+        let (mut client, _) = listener.accept().unwrap();
+        let mut size = [0; 4];
+        client.read_exact(&mut size).unwrap();
+        client.read_exact(&mut vec![0; u32::from_be_bytes(size) as usize]).unwrap();
+        client.write_all(&[21, 3, 3, 0, 2, 2, 50]).unwrap();
+    });
+    let mut connection = Connection::open(&server, ME, &Security::plaintext(), LIMITS.socket).unwrap();
+    connection.send_by((3, 12), true, b"").unwrap();
+    let error = connection.receive(&mut Vec::new()).unwrap_err();
+    assert_eq!(error.reason, SPEAKS_TLS);
+    assert!(error.is_final);
+    serving.join().unwrap();
 }

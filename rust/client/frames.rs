@@ -18,6 +18,8 @@ pub(crate) struct Frames {
     written: usize,
     size: Vec<u8>,
     is_read: bool,
+    /// Whether a frame was read.
+    is_known: bool,
 }
 
 impl Frames {
@@ -28,6 +30,7 @@ impl Frames {
             written: 0,
             size: Vec::new(),
             is_read: true,
+            is_known: false,
         }
     }
 
@@ -71,12 +74,14 @@ impl Frames {
         }
         fill(&mut self.stream, &mut self.size, SIZE_BYTES)?;
         let size = self.size.first_chunk().copied().unwrap_or_default();
-        match usize::try_from(i32::from_be_bytes(size)) {
-            // grows with what arrives, not with what the size claims
-            Ok(bytes) if (MIN_BYTES..=max_bytes).contains(&bytes) => fill(&mut self.stream, answer, bytes as u64)?,
-            _ => return Err(nonsense(size)),
+        let bytes = usize::try_from(i32::from_be_bytes(size)).unwrap_or(usize::MAX);
+        // an alert of TLS would be 350 MB
+        let is_strange = !self.is_known && protocol::stranger(size).is_some();
+        if is_strange || !(MIN_BYTES..=max_bytes).contains(&bytes) {
+            return Err(nonsense(size));
         }
-        self.is_read = true;
+        fill(&mut self.stream, answer, bytes as u64)?; // grows with what arrives, not with what the size claims
+        (self.is_read, self.is_known) = (true, true);
         Ok(())
     }
 }

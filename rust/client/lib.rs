@@ -25,7 +25,7 @@ pub mod tls;
 
 pub use bearer::TokenSource;
 pub use connection::{Connection, NoAnswer};
-pub use dial::{Limits, Opened, Opening, dial};
+pub use dial::{Began, Limits, Opened, Opening};
 pub use login::Login;
 pub use pool::Pool;
 pub use random::{nonce, random};

@@ -5,7 +5,7 @@
 //! by a thread that ends with the last of them. Never: gives a connection to two callers, or to a process that was
 //! forked off.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Weak};
 use std::time::{Duration, Instant};
 use std::{process, thread};
 
@@ -86,22 +86,25 @@ impl Pool {
             process,
         });
         if kept.closer != Some(process) {
-            let pool = Arc::clone(self);
+            let pool = Arc::downgrade(self);
             let begun = thread::Builder::new().name("kafkastore-idle".to_owned());
             // without a thread the next question closes what is old
-            kept.closer = begun.spawn(move || pool.close_idle()).ok().map(|_| process);
+            kept.closer = begun.spawn(move || close_idle(&pool)).ok().map(|_| process);
         }
     }
+}
 
-    fn close_idle(&self) {
-        loop {
-            thread::sleep(MAX_IDLE);
-            let mut kept = self.0.lock();
-            kept.close_old();
-            if kept.idle.is_empty() {
-                kept.closer = None;
-                return;
-            }
+fn close_idle(pool: &Weak<Pool>) {
+    loop {
+        thread::sleep(MAX_IDLE);
+        let Some(pool) = pool.upgrade() else {
+            return;
+        };
+        let mut kept = pool.0.lock();
+        kept.close_old();
+        if kept.idle.is_empty() {
+            kept.closer = None;
+            return;
         }
     }
 }

@@ -40,12 +40,6 @@ impl Stream {
         }
         Ok(())
     }
-
-    /// A frame as a whole: TLS would keep a part of it otherwise.
-    pub fn write_frame(&mut self, frame: &[u8]) -> io::Result<()> {
-        self.write_all(frame)?;
-        self.flush()
-    }
 }
 
 impl Read for Stream {

@@ -1,26 +1,22 @@
 //! A connection from this broker to another broker: a request, its answer, the next request.
 //!
-//! Blocking sockets: a thread waits for one answer at a time. This file has the frames and the address (looked up for
-//! each connection, so that a broker with a new address is found); [`dial`] has TLS where the brokers' listener has it,
-//! and the proof that both ends are brokers. A session that ends at some time is replaced by another connection before
-//! it does. The buffer grows as a response arrives, never by the size that it declares. A socket is registered with its
-//! [`Sockets`] before it is connected, so a broker that cannot be reached holds up no stop. Nothing is sent again here.
+//! A thread waits for one answer at a time over a [`Connection`]; this file has the address, looked up for each
+//! connection, so that a broker with a new address is found. A session that ends at some time is replaced by another
+//! connection before it does. A socket is registered with its [`Sockets`] before it is connected, so a broker that
+//! cannot be reached holds up no stop. Nothing is sent again here.
 
 use std::collections::HashMap;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
-use std::time::Instant;
 
 use parking_lot::Mutex;
 
 use super::to_brokers::ToBrokers;
 use broker::{Ask, Broker};
-use client::{Limits, Opened, Stream, dial};
-use protocol::{Reader, write_request};
+use client::{Connection, Limits, NoAnswer, Opening};
+use protocol::Reader;
 
-/// Largest response that is taken: the limits of a fetch may be exceeded by one batch only.
-const MAX_RESPONSE_BYTES: usize = 1 << 30;
 /// Memory that is kept for the next response.
 const KEPT_BYTES: usize = 16 << 20;
 
@@ -89,13 +85,9 @@ pub(super) struct BrokerConnection<'a> {
     client_id: String,
     key: u64,
     sockets: &'a Sockets,
-    stream: Option<Stream>,
-    /// When another connection is to be opened; `None` is never.
-    ends: Option<Instant>,
-    correlation_id: i32,
+    connection: Option<Connection>,
     /// The response without its length prefix.
     buffer: Vec<u8>,
-    frame: Vec<u8>,
 }
 
 impl<'a> BrokerConnection<'a> {
@@ -105,22 +97,19 @@ impl<'a> BrokerConnection<'a> {
             client_id,
             key: sockets.key(),
             sockets,
-            stream: None,
-            ends: None,
-            correlation_id: 0,
+            connection: None,
             buffer: Vec::new(),
-            frame: Vec::new(),
         }
     }
 
     /// Whether the next request goes over a connection that is open already.
     pub(super) fn is_open(&self) -> bool {
-        self.stream.is_some()
+        self.connection.is_some()
     }
 
     /// Closes it; the next request opens another.
     pub(super) fn close(&mut self) {
-        self.stream = None;
+        self.connection = None;
         self.sockets.remove(self.key);
     }
 
@@ -129,10 +118,10 @@ impl<'a> BrokerConnection<'a> {
         self.buffer.get(body_at..).unwrap_or_default()
     }
 
-    fn open(&mut self, broker: &Broker, limits: Limits) -> io::Result<Stream> {
+    fn open(&self, broker: &Broker, limits: Limits) -> io::Result<Connection> {
         let options = broker.options();
         let listener = &options.inter_broker_listener;
-        let (host, port) = {
+        let server = {
             let image = broker.image().load();
             let endpoint = image.node_endpoint(self.node_id, listener);
             let unknown = || io::Error::new(ErrorKind::NotFound, format!("it has no address on listener {listener}"));
@@ -141,69 +130,31 @@ impl<'a> BrokerConnection<'a> {
                 .ok_or_else(unknown)?
         };
         let security = self.sockets.to_brokers.security();
-        let began = |socket: &TcpStream| self.sockets.register(self.key, socket);
-        let Opened { stream, ends } = dial((&host, port), &self.client_id, &security, limits, &began)?;
-        self.ends = ends;
-        Ok(stream)
+        let opening = Opening::new(&server, Vec::new(), &self.client_id, security, Some(limits));
+        Connection::of(opening, &|socket| self.sockets.register(self.key, socket)).map_err(unanswered)
     }
 
     /// Sends a request and waits for its answer, which [`Self::body`] has from the returned position on.
     pub(super) fn exchange(&mut self, broker: &Broker, ask: &Ask, limits: Limits) -> io::Result<usize> {
-        self.try_exchange(broker, ask, limits).map_err(|error| {
-            if error.kind() == ErrorKind::UnexpectedEof {
-                return io::Error::new(error.kind(), "it closed the connection");
-            }
-            error
-        })
-    }
-
-    fn try_exchange(&mut self, broker: &Broker, ask: &Ask, limits: Limits) -> io::Result<usize> {
-        if self.ends.is_some_and(|ends| Instant::now() >= ends) {
-            self.stream = None;
-        }
-        let mut stream = match self.stream.take() {
-            Some(stream) => stream,
+        let usable = self.connection.take().filter(|connection| !connection.is_over());
+        let mut connection = match usable {
+            Some(connection) => connection,
             None => self.open(broker, limits)?,
         };
-        self.correlation_id = self.correlation_id.wrapping_add(1);
-        self.frame.clear();
-        let api = (ask.api_key, ask.api_version);
-        write_request(
-            &mut self.frame,
-            api,
-            self.correlation_id,
-            &self.client_id,
-            true,
-            &ask.body,
-        );
-        stream.write_frame(&self.frame)?;
-        self.read_frame(&mut stream, MAX_RESPONSE_BYTES)?;
-        self.stream = Some(stream);
-        let mut reader = Reader::new(&self.buffer, true);
-        let header = reader.i32().and_then(|id| reader.skip_tags().map(|()| id));
-        match header {
-            Ok(id) if id == self.correlation_id => Ok(reader.position()),
-            _ => Err(io::Error::new(ErrorKind::InvalidData, "it answered something else")),
-        }
-    }
-
-    fn read_frame(&mut self, stream: &mut Stream, max_bytes: usize) -> io::Result<()> {
-        let mut size = [0; 4];
-        stream.read_exact(&mut size)?;
-        let stranger = protocol::stranger(size);
-        let size = usize::try_from(i32::from_be_bytes(size)).unwrap_or(usize::MAX);
-        if size > max_bytes {
-            let reason = match stranger {
-                Some("TLS") => "it speaks TLS, which this broker's listener for brokers does not",
-                _ => "its answer is too large",
-            };
-            return Err(io::Error::new(ErrorKind::InvalidData, reason));
-        }
         self.buffer.clear();
         self.buffer.shrink_to(KEPT_BYTES);
-        if stream.take(size as u64).read_to_end(&mut self.buffer)? < size {
-            return Err(ErrorKind::UnexpectedEof.into());
-        }
-        Ok(())
+        let api = (ask.api_key, ask.api_version);
+        let sent = connection.send_by(api, true, &ask.body);
+        sent.and_then(|()| connection.receive(&mut self.buffer))
+            .map_err(unanswered)?;
+        let mut reader = Reader::new(&self.buffer, true);
+        let header = reader.i32().and_then(|_| reader.skip_tags());
+        header.map_err(|_| unanswered(connection.malformed()))?;
+        self.connection = Some(connection);
+        Ok(reader.position())
     }
+}
+
+fn unanswered(NoAnswer { reason, .. }: NoAnswer) -> io::Error {
+    io::Error::other(reason)
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::cluster::CLIENT_ID;
-use client::{Limits, Opened, Security, Server, Stream, dial};
+use client::{Limits, Opened, Opening, Security, Server, Stream};
 
 /// A larger answer to Produce is not Kafka's protocol.
 const MAX_ANSWER_BYTES: usize = 16 << 20;
@@ -112,15 +112,16 @@ pub(super) struct Link {
 
 impl Link {
     /// Waits until the connection may be used, at most `timeout` for each step.
-    pub(super) fn open((host, port): &Server, security: &Security, timeout: Duration) -> io::Result<Self> {
+    pub(super) fn open(server: &Server, security: &Security, timeout: Duration) -> io::Result<Self> {
         let limits = Limits {
             connect: timeout,
             socket: timeout,
         };
-        let Opened { stream, ends } = dial((host, *port), CLIENT_ID, security, limits, &|_| Ok(()))?;
+        let mut opening = Opening::new(server, Vec::new(), CLIENT_ID, security.clone(), Some(limits));
+        let Opened { stream, ends } = opening.step(&|_| Ok(()))?;
         stream.socket().set_nonblocking(true)?;
         Ok(Self {
-            address: format!("{host}:{port}"),
+            address: format!("{}:{}", server.0, server.1),
             stream,
             ends,
             unwritten: VecDeque::new(),

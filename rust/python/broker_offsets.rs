@@ -22,6 +22,7 @@ pub fn parse_servers(bootstrap_servers: &str) -> PyResult<Vec<(String, u16)>> {
 /// (log start offset, high watermark, last stable offset) of each partition.
 #[pyfunction]
 #[pyo3(signature = (bootstrap_servers, topic, partitions, timeout_s, properties))]
+#[expect(clippy::needless_pass_by_value, reason = "pyo3 extracts arguments by value")]
 pub fn broker_offsets(
     py: Python<'_>,
     bootstrap_servers: &str,

@@ -19,7 +19,7 @@ use pyo3::types::PyBytes;
 use super::errors::start_error;
 use client::tls::outgoing::OutgoingTls;
 use client::tls::settings::Settings;
-use client::{Connection, Login, NoAnswer, Opening, Security, Server, reason_of};
+use client::{Connection, Login, NoAnswer, Opening, Security, reason_of};
 use protocol::scram::Secret;
 
 /// TLS of connections to other brokers.
@@ -104,11 +104,8 @@ impl PyBrokerLogin {
 #[pyclass(frozen, name = "BrokerConnection", module = "kafkastore._core")]
 pub struct PyBrokerConnection(Mutex<Link>);
 
+/// One of the two is there.
 struct Link {
-    server: Server,
-    client_id: String,
-    security: Security,
-    /// Not opened yet.
     opening: Option<Opening>,
     connection: Option<Connection>,
     answer: Vec<u8>,
@@ -147,12 +144,9 @@ impl PyBrokerConnection {
             tls: tls.map(|tls| tls.tls.load_full()),
             login: login.map(|login| Arc::clone(&login.login)),
         };
-        let opening = Opening::new(&host, found, &client_id, security.clone(), None);
         let port = addresses.first().map_or(0, |(_, port)| *port);
+        let opening = Opening::new(&(host, port), found, &client_id, security, None);
         Ok(Self(Mutex::new(Link {
-            server: (host, port),
-            client_id,
-            security,
             opening: Some(opening),
             connection: None,
             answer: Vec::new(),
@@ -188,8 +182,7 @@ impl PyBrokerConnection {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
                 Err(error) => Err(io::Error::new(error.kind(), reason_of(&error)).into()),
                 Ok(opened) => {
-                    let connection = Connection::over(opened, &link.server, &link.client_id, &link.security, None);
-                    (link.opening, link.connection) = (None, Some(connection));
+                    link.connection = link.opening.take().map(|opening| Connection::over(opened, opening));
                     Ok(Some(true))
                 }
             }
