@@ -25,7 +25,7 @@ from kafkastore.metadata.sqlite import SqliteStore
 from kafkastore.metadata.store import NoNodeError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+    from collections.abc import AsyncIterator, Callable, Coroutine
     from pathlib import Path
 
     from kafkastore.interbroker.orders import Order, OrderAnswer
@@ -292,33 +292,20 @@ class WorldClient:
 
 
 @asynccontextmanager
-async def _world(folder: Path, settings: ControllerSettings) -> AsyncIterator[World]:
-    world = World(folder, settings)
+async def playing(
+    folder: Path, brokers: tuple[int, ...] = (1, 2, 3), settings: ControllerSettings | None = None
+) -> AsyncIterator[World]:
+    """A world with these brokers, the first of them the controller."""
+    world = World(folder, settings or ControllerSettings(min_insync_replicas=2, is_auto_rebalance_enabled=False))
     await world.store.connect()
     try:
+        for node_id in brokers:
+            await world.add(node_id)
+            await world.active()
+        await world.eventually(lambda: all(set(one.live) == set(brokers) for one in world.brokers.values()))
         yield world
     finally:
         for broker in world.brokers.values():
             if broker.is_up:
                 await broker.close()
         await world.store.close()
-
-
-def play(
-    folder: Path,
-    test: Callable[[World], Awaitable[None]],
-    brokers: tuple[int, ...] = (1, 2, 3),
-    settings: ControllerSettings | None = None,
-) -> None:
-    """Runs ``test`` in a world with these brokers, the first of them the controller."""
-
-    async def body() -> None:
-        chosen = settings or ControllerSettings(min_insync_replicas=2, is_auto_rebalance_enabled=False)
-        async with _world(folder, chosen) as world:
-            for node_id in brokers:
-                await world.add(node_id)
-                await world.active()
-            await world.eventually(lambda: all(set(one.live) == set(brokers) for one in world.brokers.values()))
-            await test(world)
-
-    asyncio.run(body())

@@ -276,30 +276,24 @@ class Log:
         return list((yield from appended([self.begun.append] * count)))
 
 
-def test_all_appends_of_a_step_are_begun_before_the_first_of_them_ends() -> None:
-    async def test() -> None:
-        log = Log()
-        running = asyncio.ensure_future(in_turns(log.steps(3)))
-        await asyncio.sleep(0)
-        assert len(log.begun) == 3
-        for number in (2, 0, 1):
-            log.begun[number](number, 10 * number)
-        assert await running == [BatchAppendResult(0, 0), BatchAppendResult(1, 10), BatchAppendResult(2, 20)]
-
-    asyncio.run(test())
+async def test_all_appends_of_a_step_are_begun_before_the_first_of_them_ends() -> None:
+    log = Log()
+    running = asyncio.ensure_future(in_turns(log.steps(3)))
+    await asyncio.sleep(0)
+    assert len(log.begun) == 3
+    for number in (2, 0, 1):
+        log.begun[number](number, 10 * number)
+    assert await running == [BatchAppendResult(0, 0), BatchAppendResult(1, 10), BatchAppendResult(2, 20)]
 
 
-def test_an_append_that_ends_when_nobody_waits_any_more_changes_nothing() -> None:
-    async def test() -> None:
-        log = Log()
-        running = asyncio.ensure_future(in_turns(log.steps(2)))
-        await asyncio.sleep(0)
-        running.cancel()
-        await asyncio.wait([running])
-        for done in log.begun:
-            done(0, 7)
-
-    asyncio.run(test())
+async def test_an_append_that_ends_when_nobody_waits_any_more_changes_nothing() -> None:
+    log = Log()
+    running = asyncio.ensure_future(in_turns(log.steps(2)))
+    await asyncio.sleep(0)
+    running.cancel()
+    await asyncio.wait([running])
+    for done in log.begun:
+        done(0, 7)
 
 
 class FakeReplicas:
