@@ -90,20 +90,6 @@ def test_a_refused_topic_leaves_nothing(broker: OneBroker, asked: list[dict[str,
     assert broker.run(broker.store.get_children("/brokers/topics")) == []
 
 
-def test_validate_only_leaves_nothing(broker: OneBroker) -> None:
-    answer = broker.ask("create_topics", 7, {"topics": [topic("t", 3)], "validate_only": True})
-    assert [(result.error_code, result.num_partitions) for result in answer.topics] == [(0, 3)]
-    assert broker.services.image.topics == {}
-    assert broker.run(broker.store.get_children("/brokers/topics")) == []
-
-
-def test_one_refused_topic_does_not_stop_the_others(broker: OneBroker) -> None:
-    broker.create_topic("old")
-    answer = broker.ask("create_topics", 7, {"topics": [topic("old"), topic("new"), topic("bad", -7)]})
-    assert [result.error_code for result in answer.topics] == [TOPIC_ALREADY_EXISTS, 0, INVALID_PARTITIONS]
-    assert set(broker.services.image.topics) == {"old", "new"}
-
-
 @pytest.mark.parametrize("counts", [{"num_partitions": 1}, {"replication_factor": 1}])
 def test_counts_with_a_doubled_partition_are_refused_for_the_counts(broker: OneBroker, counts: dict[str, int]) -> None:
     assignments = [{"partition_index": 0, "broker_ids": [1]}] * 2

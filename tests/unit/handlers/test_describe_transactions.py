@@ -69,10 +69,6 @@ def assert_stopped(broker: OneBroker) -> None:
     assert [int(row.error_code) for row in ask(broker, "a", "")] == [COORDINATOR_NOT_AVAILABLE] * 2
 
 
-def test_nothing_asked_is_nothing_answered(broker: OneBroker) -> None:
-    assert ask(broker) == ()
-
-
 def test_a_coordinator_that_has_stopped_is_not_available(broker: OneBroker) -> None:
     coordinate(broker, Kept("a", 4000, 3, "Ongoing", 60_000, START_MS, []), partition=1)
     assert_stopped(broker)
