@@ -31,10 +31,7 @@ RESTART_S = 2.0
 WRITE_S = 2.0
 """How long a kill waits for an open transaction."""
 
-QUICK = {
-    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
-    "group.min.session.timeout.ms": "1000",
-}
+QUICK = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "200", "group.min.session.timeout.ms": "1000"}
 
 
 @dataclass(frozen=True)
@@ -58,11 +55,8 @@ def running(folder: Path, count: int, against: str = "kafkastore") -> Iterator[S
     """One broker of either kind, or several of ours."""
     if count > 1:
         assert against == "kafkastore", "several brokers are ours"
-        cluster = Cluster(folder, overrides=QUICK, size=count)
-        try:
-            yield Servers(cluster.start().brokers)
-        finally:
-            cluster.close()
+        with Cluster(folder, overrides=QUICK, size=count).running() as cluster:
+            yield Servers(cluster.brokers)
     else:
         factory = BrokerFactory(against, folder)
         try:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import random
 import uuid
+from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -186,13 +187,11 @@ def test_clients_write_and_read_with_the_acls_that_they_need(world: AclWorld) ->
     def read() -> bytes | str | None:
         consumer = Consumer(world.rd(USER) | {"group.id": "g", "auto.offset.reset": "earliest"})
         consumer.subscribe(["t"])
-        try:
+        with closing(consumer):
             message = consumer.poll(30)
             assert message is not None
             error = message.error()
             return message.value() if error is None else error.name()
-        finally:
-            consumer.close()
 
     assert write() == "TOPIC_AUTHORIZATION_FAILED"
     assert world.add(Acl(USER, WRITE)) == [0]

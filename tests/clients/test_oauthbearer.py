@@ -9,6 +9,7 @@ import os
 import subprocess
 import threading
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -243,12 +244,9 @@ def test_records_come_back_with_tokens_of_an_endpoint(
     """The client logs in at a token endpoint by its id and secret (KIP-768)."""
     guarded = start()
     topic = create_topic(guarded.broker.bootstrap, "guarded")
-    endpoint = TokenEndpoint(guarded.server.token)
-    try:
+    with closing(TokenEndpoint(guarded.server.token)) as endpoint:
         assert client(guarded, topic, endpoint.url, java) == VALUES
         assert len(endpoint.agents) >= 2, "the producer and the consumer"
-    finally:
-        endpoint.close()
 
 
 @pytest.mark.parametrize(

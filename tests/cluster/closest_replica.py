@@ -20,6 +20,7 @@ import signal
 import struct
 import sys
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -298,9 +299,6 @@ def _after_another_leader(brokers: Brokers) -> Iterator[tuple[str, Answer]]:
 
 
 if __name__ == "__main__":
-    asked = Brokers(sys.argv[1:4])
-    try:
+    with closing(Brokers(sys.argv[1:4])) as asked:
         json.dump(answers(asked, int(sys.argv[4])), sys.stdout, indent=1)
         sys.stdout.write("\n")
-    finally:
-        asked.close()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -18,7 +18,7 @@ from peer.kafkastore_broker import KafkastoreBroker
 from peer.zookeeper import ZookeeperProcess
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from confluent_kafka.admin import PartitionMetadata
 
@@ -131,6 +131,15 @@ class Cluster:
             self.zookeeper.start()
         self.start_brokers()
         return self
+
+    @contextmanager
+    def running(self) -> Iterator[Self]:
+        """Started, and closed at the end of the block."""
+        try:
+            self.start()
+            yield self
+        finally:
+            self.close()
 
     def start_brokers(self) -> None:
         """Starts the brokers that do not run, all at once."""

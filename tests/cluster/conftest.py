@@ -17,8 +17,5 @@ if TYPE_CHECKING:
 @pytest.fixture(params=ON_SQLITE)
 def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
     """Three running brokers. A test that needs the other store, or both, parametrizes this."""
-    made = Cluster(tmp_path, request.param)
-    try:
-        yield made.start()
-    finally:
-        made.close()
+    with Cluster(tmp_path, request.param).running() as made:
+        yield made

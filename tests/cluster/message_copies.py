@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
@@ -282,11 +283,8 @@ def differences(found: Found, wanted: Found) -> Iterable[str]:
 
 def wrong_offsets(bootstrap: str, wanted: Found) -> list[str]:
     """The committed offsets of the copiers' group that are not behind the last record."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": GROUP})
-    try:
+    with closing(Consumer({"bootstrap.servers": bootstrap, "group.id": GROUP})) as consumer:
         found = {one.partition: one.offset for one in consumer.committed([TopicPartition(SOURCE, n) for n in wanted])}
-    finally:
-        consumer.close()
     return [f"the offset of {number} is {found[number]}" for number, of in wanted.items() if found[number] != len(of)]
 
 

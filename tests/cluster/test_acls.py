@@ -76,12 +76,8 @@ class AclCluster(Cluster):
 
 @pytest.fixture(params=ON_ZOOKEEPER)
 def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AclCluster]:
-    made = AclCluster(tmp_path, request.param)
-    try:
-        made.start()
+    with AclCluster(tmp_path, request.param).running() as made:
         yield made
-    finally:
-        made.close()
 
 
 def add(client: RawClient, *acls: Acl) -> None:

@@ -34,11 +34,8 @@ QUIET = {"replica.fetch.wait.max.ms": str(int(FETCH_WAIT_S * 1000)), "replica.la
 
 @pytest.fixture(params=ON_SQLITE)
 def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
-    made = Cluster(tmp_path, request.param, overrides=QUIET)
-    try:
-        yield made.start()
-    finally:
-        made.close()
+    with Cluster(tmp_path, request.param, overrides=QUIET).running() as made:
+        yield made
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import random
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -59,19 +60,13 @@ def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]
     log_dirs = {node: [tmp_path / f"dirs-{node}" / name for name in ("one", "two")] for node in NODES}
     if "small_disk" in request.fixturenames:
         log_dirs[1][1] = request.getfixturevalue("small_disk") / "data"
-    made = Cluster(tmp_path, request.param, overrides=OVERRIDES, log_dirs=log_dirs)
-    try:
-        yield made.start()
-    finally:
-        made.close()
+    with Cluster(tmp_path, request.param, overrides=OVERRIDES, log_dirs=log_dirs).running() as made:
+        yield made
 
 
 def ask(broker: KafkastoreBroker, api: str, version: int, **given: Any) -> Any:
-    client = RawClient("127.0.0.1", broker.port)
-    try:
+    with closing(RawClient("127.0.0.1", broker.port)) as client:
         return client.ask(api, version, given)
-    finally:
-        client.close()
 
 
 def held_in(broker: KafkastoreBroker, topic: str = TOPIC, number: int = 0) -> list[tuple[str, bool]]:

@@ -29,11 +29,8 @@ if TYPE_CHECKING:
 @pytest.fixture
 def four(tmp_path: Path) -> Iterator[FourBrokers]:
     patient = {"zookeeper.session.timeout.ms": "60000"}  # a broker that hangs is still alive when the tool has started
-    made = Cluster(tmp_path, "zookeeper", size=4, overrides=patient)
-    try:
-        yield FourBrokers(made.start())
-    finally:
-        made.close()
+    with Cluster(tmp_path, "zookeeper", size=4, overrides=patient).running() as made:
+        yield FourBrokers(made)
 
 
 def run(four: FourBrokers, tool: str, *args: str) -> str:
@@ -63,11 +60,7 @@ def test_tool_of_kafka_2_moves_a_topic_under_load(four: FourBrokers, tmp_path: P
     assert [one["replicas"] for one in sorted(current["partitions"], key=lambda one: one["partition"])] == (
         four.assignment
     )
-    assert {node for one in wanted["partitions"] for node in one["replicas"]} == {
-        four.controller,
-        four.new,
-        four.other,
-    }
+    assert {node for one in wanted["partitions"] for node in one["replicas"]} == {four.controller, four.new, four.other}
     printed = reassign(four, "--reassignment-json-file", plan, "--execute", "--throttle", "100000000")
     assert "Successfully started reassignment of partitions." in printed
     load.run_until_acknowledged(1000)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -33,11 +34,8 @@ LIMIT_S = 60.0
 
 @pytest.fixture(params=ON_SQLITE)
 def four(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FourBrokers]:
-    made = Cluster(tmp_path, request.param, size=4)
-    try:
-        yield FourBrokers(made.start())
-    finally:
-        made.close()
+    with Cluster(tmp_path, request.param, size=4).running() as made:
+        yield FourBrokers(made)
 
 
 class FourBrokers:
@@ -56,11 +54,8 @@ class FourBrokers:
         self.target = [[self.new if node == self.old else node for node in replicas] for replicas in self.assignment]
 
     def ask(self, api: str, version: int, broker: KafkastoreBroker, **given: Any) -> Any:
-        client = RawClient("127.0.0.1", broker.port)
-        try:
+        with closing(RawClient("127.0.0.1", broker.port)) as client:
             return client.ask(api, version, given)
-        finally:
-            client.close()
 
     def begin(self) -> None:
         """Begins the move by the protocol alone, because tools also ask other brokers."""

@@ -32,9 +32,7 @@ def stray(*arguments: str) -> str:
 def test_topic_that_the_metadata_lost_is_adopted_by_one_broker_and_replicated_again(
     tmp_path: Path, java: JavaTools
 ) -> None:
-    cluster = Cluster(tmp_path)
-    try:
-        cluster.start()
+    with Cluster(tmp_path).running() as cluster:
         cluster.stop()
         for suffix in ("", "-wal", "-shm", "-mark"):  # a copy from before the topic was created
             if (source := tmp_path / f"metadata.sqlite{suffix}").exists():
@@ -80,5 +78,3 @@ def test_topic_that_the_metadata_lost_is_adopted_by_one_broker_and_replicated_ag
             one, two, three = cluster.log_bytes(TOPIC, number)
             assert one == two == three
         assert len(stray("list", properties[0]).splitlines()) == PARTITIONS, "the others keep theirs"
-    finally:
-        cluster.close()

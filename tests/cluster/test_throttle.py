@@ -39,13 +39,10 @@ KEYS = ("leader.replication.throttled.replicas", "follower.replication.throttled
 
 @pytest.fixture
 def four(tmp_path: Path) -> Iterator[FourBrokers]:
-    made = Cluster(tmp_path, "sqlite", size=4, overrides=WINDOW)
-    try:
-        found = FourBrokers(made.start())
+    with Cluster(tmp_path, "sqlite", size=4, overrides=WINDOW).running() as made:
+        found = FourBrokers(made)
         fill(made)
         yield found
-    finally:
-        made.close()
 
 
 def fill(cluster: Cluster) -> None:

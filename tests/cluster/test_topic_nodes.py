@@ -25,11 +25,8 @@ LIMIT_S = 30.0
 
 @pytest.fixture
 def on_zookeeper(tmp_path: Path) -> Iterator[Cluster]:
-    made = Cluster(tmp_path, "zookeeper")
-    try:
-        yield made.start()
-    finally:
-        made.close()
+    with Cluster(tmp_path, "zookeeper").running() as made:
+        yield made
 
 
 def tool(cluster: Cluster, *args: str) -> str:
@@ -64,12 +61,7 @@ def produce(cluster: Cluster, topic: str, partitions: int, round_: int) -> None:
             failed.append(error)
 
     for number in range(partitions):
-        producer.produce(
-            topic,
-            b"%d of %d" % (number, round_),
-            partition=number,
-            on_delivery=delivered,
-        )
+        producer.produce(topic, b"%d of %d" % (number, round_), partition=number, on_delivery=delivered)
     assert producer.flush(LIMIT_S) == 0
     assert not failed
 

@@ -32,11 +32,8 @@ LIMIT_S = 40.0
 @pytest.fixture
 def brokers(tmp_path: Path) -> Iterator[Cluster]:
     """Three running brokers."""
-    made = Cluster(tmp_path)
-    try:
-        yield made.start()
-    finally:
-        made.close()
+    with Cluster(tmp_path).running() as made:
+        yield made
 
 
 def state(broker: KafkastoreBroker, transactional_id: str) -> str:

@@ -222,16 +222,11 @@ def test_older_copy_of_the_whole_disk_of_the_store_is_refused_by_the_log_directo
 # ---- a cluster
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    made = Cluster(tmp_path / "cluster", "zookeeper", overrides=SETTINGS)
-    try:
-        yield made.start()
-    finally:
-        made.close()
+    with Cluster(tmp_path / "cluster", "zookeeper", overrides=SETTINGS).running() as made:
+        yield made
 
 
-def test_zookeeper_that_was_wiped_refuses_each_broker_until_its_operator_accepts_the_loss(
-    cluster: Cluster,
-) -> None:
+def test_zookeeper_that_was_wiped_refuses_each_broker_until_its_operator_accepts_the_loss(cluster: Cluster) -> None:
     cluster.create("t")
     values = produce_old(cluster.bootstrap, "t", 1, COUNT, age_ms=0)
     assert set(cluster.stop()) == {0}

@@ -35,11 +35,8 @@ TOPIC_RESOURCE, SET = 2, 0
 @pytest.fixture(params=BOTH)
 def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
     """Two running brokers: each of them becomes the controller."""
-    made = Cluster(tmp_path, request.param, size=2)
-    try:
-        yield made.start()
-    finally:
-        made.close()
+    with Cluster(tmp_path, request.param, size=2).running() as made:
+        yield made
 
 
 def write_nodes(cluster: Cluster) -> None:

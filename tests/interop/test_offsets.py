@@ -6,6 +6,7 @@ KIP-98 and KIP-447
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -58,12 +59,9 @@ class Transaction:
 
 def commit(bootstrap: str, offsets: dict[int, int]) -> None:
     """Without a transaction."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": GROUP})
-    try:
+    with closing(Consumer({"bootstrap.servers": bootstrap, "group.id": GROUP})) as consumer:
         rows = [TopicPartition(TOPIC, partition, offset) for partition, offset in offsets.items()]
         consumer.commit(offsets=rows, asynchronous=False)
-    finally:
-        consumer.close()
 
 
 def told(broker: BrokerProcess, require_stable: bool) -> dict[int, tuple[int, int]]:
@@ -81,10 +79,8 @@ def told(broker: BrokerProcess, require_stable: bool) -> dict[int, tuple[int, in
         answers.append(plain(client.ask("offset_fetch", 7, **asked)))
         return not answers[-1]["error_code"]
 
-    try:
+    with closing(client):
         wait_until(is_loaded, LIMIT_S, "the coordinator of the group")
-    finally:
-        client.close()
     (topic,) = answers[-1]["topics"]
     return {row["partition_index"]: (row["committed_offset"], row["error_code"]) for row in topic["partitions"]}
 

@@ -131,13 +131,9 @@ def write(broker: BrokerProcess) -> dict[str, list[Record]]:
 def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
     """Two log directories of our broker, which has stopped."""
     folder = tmp_path_factory.mktemp("written")
-    broker = KafkastoreBroker(folder, log_dirs=[folder / "a", folder / "b"])
-    broker.start()
-    try:
+    with KafkastoreBroker(folder, log_dirs=[folder / "a", folder / "b"]).running() as broker:
         records = write(broker)
         assert broker.stop() == 0
-    finally:
-        broker.kill()
     return Written(broker.log_dirs, records)
 
 

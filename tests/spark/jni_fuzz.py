@@ -188,9 +188,7 @@ class Prepared:
 @contextmanager
 def prepared(folder: Path) -> Iterator[Prepared]:
     """Topics that a broker has written, copied to `logs`; the broker runs on. Topic `old` has Kafka's old formats."""
-    broker = KafkastoreBroker(folder / "broker")
-    broker.start()
-    try:
+    with KafkastoreBroker(folder / "broker").running() as broker:
         write(broker)
         assert broker.stop() == 0
         shutil.copytree(broker.log_dir, folder / "logs", ignore=shutil.ignore_patterns("__*", "*.lock", ".lock"))
@@ -200,8 +198,6 @@ def prepared(folder: Path) -> Iterator[Prepared]:
         (folder / "schema.proto").write_text(PROTO)
         broker.start()
         yield Prepared(folder, broker.bootstrap)
-    finally:
-        broker.kill()
 
 
 def compiled(folder: Path, jar: Path) -> str:

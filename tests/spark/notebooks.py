@@ -39,9 +39,7 @@ FLUSH_LIMIT_S = 60
 @contextlib.contextmanager
 def flights(folder: Path) -> Iterator[Path]:
     """A broker's log directory with the topic ``flights``: departures of January 2013, by carrier."""
-    broker = KafkastoreBroker(folder)
-    broker.start()
-    try:
+    with KafkastoreBroker(folder).running() as broker:
         create_topic(broker.bootstrap, "flights", PARTITIONS, {"retention.ms": "-1", "segment.bytes": "4194304"})
         settings = {"bootstrap.servers": broker.bootstrap, "compression.type": "zstd", "linger.ms": 20}
         producer = Producer(settings)
@@ -54,8 +52,6 @@ def flights(folder: Path) -> Iterator[Path]:
         assert producer.flush(FLUSH_LIMIT_S) == 0
         assert broker.stop() == 0
         yield broker.log_dir
-    finally:
-        broker.kill()
 
 
 def notebooks() -> list[Path]:

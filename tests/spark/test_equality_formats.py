@@ -16,6 +16,7 @@ import struct
 import time
 import zlib
 from collections import Counter
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,11 +54,7 @@ pytestmark = [
 
 LIMIT_S = 30.0
 MINUTE_MS = 60_000
-QUICK = {
-    **QUICK_CLEANER,
-    "log.retention.check.interval.ms": "200",
-    "log.segment.delete.delay.ms": "0",
-}
+QUICK = {**QUICK_CLEANER, "log.retention.check.interval.ms": "200", "log.segment.delete.delay.ms": "0"}
 """A broker that cleans and deletes at once."""
 ROLLS = {**SMALL_SEGMENTS, "segment.ms": str(MINUTE_MS)}
 """A record that is a minute younger than the first of its segment begins another."""
@@ -314,14 +311,11 @@ def found(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[Found]:
     folder = tmp_path_factory.mktemp(request.param)
-    factory = BrokerFactory(request.param, folder)
-    try:
+    with closing(BrokerFactory(request.param, folder)) as factory:
         broker = factory(QUICK)
         opened = write(broker, folder / "old")
         yield find(spark, broker)
         del opened  # its transaction was open until now
-    finally:
-        factory.close()
 
 
 # ---- the comparisons

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 import threading
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, Self
 
 import pytest
@@ -250,11 +251,8 @@ def wait_for_more(what: str, count: Callable[[], int], than: int) -> None:
 # ---- one broker
 @pytest.fixture(scope="module")
 def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    factory = BrokerFactory("kafkastore", tmp_path_factory.mktemp("live"))
-    try:
+    with closing(BrokerFactory("kafkastore", tmp_path_factory.mktemp("live"))) as factory:
         yield factory(QUICK)
-    finally:
-        factory.close()
 
 
 @pytest.fixture
@@ -394,11 +392,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Two brokers with two log directories each."""
     folder = tmp_path_factory.mktemp("two")
     log_dirs = {node: [folder / f"dirs-{node}" / name for name in ("one", "two")] for node in (1, 2)}
-    made = Cluster(folder, size=2, overrides={**QUICK, "min.insync.replicas": "1"}, log_dirs=log_dirs)
-    try:
-        yield made.start()
-    finally:
-        made.close()
+    with Cluster(folder, size=2, overrides={**QUICK, "min.insync.replicas": "1"}, log_dirs=log_dirs).running() as made:
+        yield made
 
 
 @pytest.fixture

@@ -25,10 +25,8 @@ pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM an
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    broker = KafkastoreBroker(tmp_path_factory.mktemp("live"))
-    broker.start()
-    yield broker
-    broker.kill()
+    with KafkastoreBroker(tmp_path_factory.mktemp("live")).running() as broker:
+        yield broker
 
 
 def test_a_query_sees_what_was_acknowledged_before_it_and_nothing_later(

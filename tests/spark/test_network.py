@@ -29,9 +29,7 @@ SPREAD, COPIED, MOVED, TRANSACTIONS = "spread", "copied", "moved", "transactions
 @pytest.fixture(scope="module")
 def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Three brokers with a topic spread over them without copies, and topics of which each has a copy."""
-    cluster = Cluster(tmp_path_factory.mktemp("brokers"))
-    try:
-        cluster.start()
+    with Cluster(tmp_path_factory.mktemp("brokers")).running() as cluster:
         cluster.create_on(SPREAD, [[1], [2], [3]], SMALL_SEGMENTS)
         cluster.create(COPIED, 3, 3, SMALL_SEGMENTS)
         cluster.create_on(MOVED, [[1], [1]], SMALL_SEGMENTS)
@@ -42,8 +40,6 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         produce(cluster.broker(1), MOVED, 2, 600, "lz4", size=500)
         write_ended_transactions(cluster.bootstrap, TRANSACTIONS)
         yield cluster
-    finally:
-        cluster.close()
 
 
 def read(spark: SparkSession, cluster: Cluster, topic: str, **options: object) -> DataFrame:

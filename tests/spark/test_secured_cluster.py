@@ -76,12 +76,8 @@ class SecuredCluster(Cluster):
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredCluster]:
-    made = SecuredCluster(tmp_path_factory.mktemp("secured"))
-    try:
-        made.start()
+    with SecuredCluster(tmp_path_factory.mktemp("secured")).running() as made:
         yield made
-    finally:
-        made.close()
 
 
 def fill(cluster: SecuredCluster, topic: str, numbers: range) -> None:

@@ -55,14 +55,10 @@ def as_record(one: JavaRecord) -> Record:
 @pytest.fixture(scope="module")
 def kafkas(tmp_path_factory: pytest.TempPathFactory, java: JavaTools) -> tuple[Written, dict[str, list[Record]]]:
     """The directory of an Apache Kafka that has stopped, and what its consumer read under each level."""
-    broker = ApacheKafka(tmp_path_factory.mktemp("kafkas"))
-    broker.start()
-    try:
+    with ApacheKafka(tmp_path_factory.mktemp("kafkas")).running() as broker:
         fill(broker, java)
         found = {level: [*map(as_record, java.consume(broker.bootstrap, TOPIC, level))] for level in LEVELS}
         broker.stop()
-    finally:
-        broker.kill()
     return Written(broker.log_dirs, {TOPIC: found["read_uncommitted"]}), found
 
 

@@ -124,13 +124,11 @@ def fill(broker: BrokerProcess, topic: str, values: Iterable[bytes | None]) -> N
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    broker = KafkastoreBroker(tmp_path_factory.mktemp("values"))
-    broker.start()
-    fill(broker, "json", json_values())
-    fill(broker, "csv", CSV_VALUES)
-    fill(broker, "few", [b'{"a":1,"b":"x"}', b'{"a":"bad","b":"y"}', None, b"{", b'{"b":"z","a":5}'])
-    yield broker
-    broker.kill()
+    with KafkastoreBroker(tmp_path_factory.mktemp("values")).running() as broker:
+        fill(broker, "json", json_values())
+        fill(broker, "csv", CSV_VALUES)
+        fill(broker, "few", [b'{"a":1,"b":"x"}', b'{"a":"bad","b":"y"}', None, b"{", b'{"b":"z","a":5}'])
+        yield broker
 
 
 def read(spark: SparkSession, broker: BrokerProcess, topic: str, **options: str) -> DataFrame:

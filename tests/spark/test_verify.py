@@ -39,9 +39,7 @@ POSITION_AT = 4
 @pytest.fixture(scope="module")
 def healthy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Path]]:
     """The log directories of three brokers that have stopped, with a topic of three replicas and several segments."""
-    cluster = Cluster(tmp_path_factory.mktemp("cluster"))
-    try:
-        cluster.start()
+    with Cluster(tmp_path_factory.mktemp("cluster")).running() as cluster:
         topic = NewTopic("flights", PARTITIONS, 3, config=SEGMENT)
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
         admin.create_topics([topic])["flights"].result(30)
@@ -53,8 +51,6 @@ def healthy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Path]]:
         assert producer.flush(60) == 0
         assert cluster.stop() == [0, 0, 0]
         yield [broker.log_dir for broker in cluster.brokers]
-    finally:
-        cluster.close()
 
 
 def copy_of(healthy: list[Path], folder: Path) -> list[Path]:

@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import struct
 import time
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -36,10 +36,8 @@ async def client_of(serve: Serve) -> AsyncIterator[BrokerClient]:
     """A client of a server whose connections ``serve`` answers."""
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
+        with closing(writer):
             await serve(reader, writer)
-        finally:
-            writer.close()
 
     server = await asyncio.start_server(accept, "127.0.0.1", 0)
     client = BrokerClient("127.0.0.1", server.sockets[0].getsockname()[1], "controller-1")
