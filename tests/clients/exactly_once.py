@@ -8,21 +8,17 @@ another. The brokers and the programs are killed with SIGKILL; nothing here judg
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from confluent_kafka import Consumer, Message, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from cluster.cluster import Cluster
 from peer.broker_factory import BrokerFactory
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
-    from peer.broker_process import BrokerProcess
+from peer.broker_process import BrokerProcess
 
 STALL_S = 90.0
 RESTART_S = 2.0

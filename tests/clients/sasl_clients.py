@@ -9,21 +9,17 @@ import ssl
 import subprocess
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from confluent_kafka import Consumer, Producer, TopicPartition
 from kafka import KafkaConsumer, KafkaProducer
 
 from peer.go_program import call as call_go
-from peer.java_tools import JavaRecord
+from peer.java_tools import JavaRecord, JavaTools
 from peer.other_programs import call as call_program
 from peer.other_programs import kafkajs_program
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from peer.java_tools import JavaTools
 
 VALUES = [b"%d" % number for number in range(200)]
 
@@ -79,12 +75,7 @@ class Login:
     def as_json(self) -> dict[str, str]:
         """For our programs in Go and JavaScript."""
         authority = "" if self.authority is None else str(self.authority)
-        return {
-            "mechanism": self.mechanism,
-            "user": self.user,
-            "password": self.password,
-            "authority": authority,
-        }
+        return {"mechanism": self.mechanism, "user": self.user, "password": self.password, "authority": authority}
 
     def python(self) -> dict[str, Any]:
         """Settings for kafka-python and aiokafka."""

@@ -10,9 +10,11 @@ from __future__ import annotations
 import os
 import random
 import uuid
+from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer
@@ -46,14 +48,9 @@ from clients.acl_world import (
     Acl,
     AclWorld,
 )
+from parity.raw_client import RawClient
+from peer.broker_factory import BrokerFactory
 from peer.broker_process import wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from parity.raw_client import RawClient
-    from peer.broker_factory import BrokerFactory
 
 CASES = int(os.environ.get("KAFKASTORE_ACL_CASES", "500"))
 BOB = "CN=bob,O=Example"

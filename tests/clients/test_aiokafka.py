@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
@@ -15,9 +16,6 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from clients.conftest import CODECS, START_TIME_MS, Sample, samples
 from peer.broker_process import BrokerProcess, wait_until
 from peer.topics import end_offsets
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 LIMIT_S = 30
 

@@ -9,11 +9,12 @@ import os
 import subprocess
 import threading
 import time
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import confluent_kafka
 import pytest
@@ -24,7 +25,8 @@ from kafka import KafkaConsumer, KafkaProducer
 from kafka.net.sasl.oauth import AbstractTokenProvider as KafkaPythonTokens
 
 from clients.test_sasl import authenticate, handshake, has_metadata
-from peer.broker_process import free_port, wait_until
+from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerProcess, free_port, wait_until
 from peer.go_program import call as call_go
 from peer.java_tools import JavaRecord, JavaTools
 from peer.other_programs import call as call_program
@@ -33,12 +35,6 @@ from peer.token_endpoint import CLIENT_ID, CLIENT_SECRET, TokenEndpoint
 from peer.tokens import AuthorizationServer, encode
 from peer.topics import create_topic
 from peer.wire_socket import WireSocket
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from peer.broker_factory import BrokerFactory
-    from peer.broker_process import BrokerProcess
 
 SASL_AUTHENTICATION_FAILED = 58
 VALUES = [b"%d" % number for number in range(100)]

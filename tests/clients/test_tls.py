@@ -13,8 +13,10 @@ import socket
 import ssl
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
@@ -23,17 +25,11 @@ from confluent_kafka.admin import AdminClient
 from cryptography.x509.oid import ExtendedKeyUsageOID
 from kafka import KafkaConsumer, KafkaProducer
 
-from peer.broker_process import free_port, wait_until
+from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerProcess, free_port, wait_until
 from peer.certificates import DAY, NOW, Authority, Pair, encrypted_key, pkcs12
+from peer.java_tools import JavaTools
 from peer.topics import create_topic
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from peer.broker_factory import BrokerFactory
-    from peer.broker_process import BrokerProcess
-    from peer.java_tools import JavaTools
 
 VALUES = [b"%d " % number + b"x" * (number * 97 % 3000) for number in range(500)]
 PASSWORD = "a password"
@@ -121,11 +117,7 @@ def start(broker_factory: BrokerFactory, authority: Authority) -> Callable[..., 
 
 
 def trusting(authority: Authority, how: str) -> dict[str, str]:
-    return {
-        "ssl.client.auth": how,
-        "ssl.truststore.location": str(authority.ca),
-        "ssl.truststore.type": "PEM",
-    }
+    return {"ssl.client.auth": how, "ssl.truststore.location": str(authority.ca), "ssl.truststore.type": "PEM"}
 
 
 # ---- what clients write comes back

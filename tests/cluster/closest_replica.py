@@ -20,17 +20,15 @@ import signal
 import struct
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from parity.batch import record_batch
 from parity.raw_client import RawClient
 from peer.broker_process import hang, wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 TOPIC = "closest"
 ON_TWO = "on-two"

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import threading
 from contextlib import closing
-from typing import TYPE_CHECKING, Self
+from types import TracebackType
+from typing import Self
 
 from confluent_kafka import Consumer, TopicPartition
 
 from peer.topics import place_of
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 Found = dict[int, list[str]]
 """The values of each partition in the order in which they were read."""

@@ -17,12 +17,12 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
@@ -32,9 +32,6 @@ from cluster.message_copier import GROUP, Copying, MessageCopier
 from cluster.moves import LogDirMoves, Moves, ReplicaMoves
 from peer.broker_process import wait_until
 from peer.topics import place_of, read_topic, wait_until_stable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 SOURCE, TARGET = "numbers", "copies"
 OFFSETS, STATE = "__consumer_offsets", "__transaction_state"

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -24,11 +25,7 @@ from cluster.cluster import Cluster, MemberBroker
 from cluster.stores import ON_SQLITE
 from crash.load import Load, assert_all_are_read_back
 from peer.broker_process import wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from peer.java_tools import JavaTools
+from peer.java_tools import JavaTools
 
 TOPIC = "orders"
 LIMIT_S = 60.0

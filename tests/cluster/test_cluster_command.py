@@ -7,12 +7,13 @@ import random
 import re
 import subprocess
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
-from confluent_kafka.admin import NewPartitions, NewTopic
+from confluent_kafka.admin import NewPartitions, NewTopic, PartitionMetadata
 
 from cluster import cluster_command as command
 from cluster.cluster import SESSION_MS, Cluster, log_size
@@ -20,12 +21,6 @@ from cluster.stores import ON_SQLITE, ON_ZOOKEEPER
 from crash.load import Load, assert_all_are_read_back
 from peer.broker_process import free_port, wait_until
 from peer.kafkastore_broker import executable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from confluent_kafka.admin import PartitionMetadata
 
 TOPIC = "orders"
 PARTITIONS = 10

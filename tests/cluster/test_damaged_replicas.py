@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
@@ -12,9 +12,6 @@ from confluent_kafka import Producer
 from cluster.cluster import Cluster
 from peer.broker_process import wait_until
 from peer.topics import place_of, read_topic
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TOPIC = "orders"
 RECORDS = 2500

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from collections.abc import Iterator, Mapping
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
@@ -24,10 +26,6 @@ from kafkastore.messages import OutgoingRequest
 from kafkastore.metadata.sqlite import SqliteStore
 from parity.messages import request as made
 from peer.broker_process import hang, wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 TOPIC = "orders"
 PLENTY_MS = 10_000

@@ -6,8 +6,10 @@ from __future__ import annotations
 import json
 import random
 import time
+from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
@@ -19,13 +21,8 @@ from crash.load import Load, assert_all_are_read_back
 from parity.raw_client import RawClient
 from peer import small_disk as disks
 from peer.broker_process import wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from peer.java_tools import JavaTools
-    from peer.kafkastore_broker import KafkastoreBroker
+from peer.java_tools import JavaTools
+from peer.kafkastore_broker import KafkastoreBroker
 
 TOPIC = "orders"
 NODES = (1, 2, 3)

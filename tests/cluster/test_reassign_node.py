@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -20,10 +21,6 @@ from cluster.test_reassignment import (
 )
 from peer import zookeeper_tools
 from peer.broker_process import hang, wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 
 @pytest.fixture

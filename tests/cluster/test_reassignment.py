@@ -7,9 +7,11 @@ from __future__ import annotations
 import json
 import os
 import signal
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka.admin import NewTopic
@@ -19,13 +21,8 @@ from cluster.stores import ON_SQLITE, ON_ZOOKEEPER
 from crash.load import Load, assert_all_are_read_back
 from parity.raw_client import RawClient
 from peer.broker_process import hang, wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from peer.java_tools import JavaTools
-    from peer.kafkastore_broker import KafkastoreBroker
+from peer.java_tools import JavaTools
+from peer.kafkastore_broker import KafkastoreBroker
 
 TOPIC = "orders"
 PARTITIONS = 3

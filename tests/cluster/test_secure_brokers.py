@@ -6,8 +6,10 @@ from __future__ import annotations
 import asyncio
 import re
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 from confluent_kafka import Producer
@@ -24,12 +26,7 @@ from kafkastore.interbroker.unreachable import BrokerUnreachableError
 from parity.messages import request as made
 from peer.broker_process import wait_until
 from peer.certificates import Authority
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from peer.kafkastore_broker import KafkastoreBroker
+from peer.kafkastore_broker import KafkastoreBroker
 
 TOPIC = "orders"
 PASSWORD = "between, brokers=only"

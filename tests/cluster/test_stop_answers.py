@@ -9,19 +9,15 @@ from __future__ import annotations
 
 import struct
 import threading
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from cluster.cluster import Cluster
 from parity.batch import record_batch
 from peer.broker_process import wait_until
+from peer.kafkastore_broker import KafkastoreBroker
 from peer.wire_socket import WireSocket, frame, request_header
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from peer.kafkastore_broker import KafkastoreBroker
 
 TOPIC = b"t"
 PARTITIONS = 6

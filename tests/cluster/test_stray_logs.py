@@ -5,19 +5,15 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from confluent_kafka import Producer
 
 from cluster.cluster import Cluster
 from peer.broker_process import wait_until
+from peer.java_tools import JavaTools
 from peer.kafkastore_broker import executable
 from peer.topics import place_of, read_topic
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from peer.java_tools import JavaTools
 
 TOPIC = "orders"
 RECORDS = 1000

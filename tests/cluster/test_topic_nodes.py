@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from confluent_kafka import KafkaError, Producer
@@ -14,10 +15,6 @@ from cluster.test_invalid_nodes import write
 from peer import zookeeper_tools
 from peer.broker_process import wait_until
 from peer.topics import read_topic
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 TOPIC = "orders"
 LIMIT_S = 30.0

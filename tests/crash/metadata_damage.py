@@ -18,10 +18,11 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
@@ -33,9 +34,6 @@ from peer.broker_process import BrokerFailedError, wait_until
 from peer.kafkastore_broker import KafkastoreBroker
 from peer.topics import end_offsets, read_topic
 from peer.zookeeper import ZookeeperProcess
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 WORLDS = ("alone", "sqlite", "zookeeper")
 KINDS = ("flip", "cut", "empty", "delete")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ConfigSource, ResourceType
@@ -14,18 +15,12 @@ from crash import metadata_damage
 from crash.load import Load, assert_all_are_read_back
 from crash.metadata_damage import ALONE_FILE, SETTINGS, WORLDS, produce_old, summary_of
 from crash.test_refusals import assert_refuses
-from peer.broker_process import wait_until
+from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerProcess, wait_until
 from peer.kafkastore_broker import executable
 from peer.topics import admin_client, create_topic, end_offsets, read_topic
 from proof.scope import played
 from proof.seeds import first_seed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from peer.broker_factory import BrokerFactory
-    from peer.broker_process import BrokerProcess
 
 CONFIGS = {
     "kept": {"retention.ms": "-1"},

@@ -7,9 +7,10 @@ import asyncio
 import socket
 import subprocess
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from kazoo.security import CREATOR_ALL_ACL
@@ -39,10 +40,6 @@ from kafkastore.metadata.zookeeper_settings import read_settings
 from peer.broker_process import wait_until
 from peer.zookeeper import ZookeeperProcess
 from unit.metadata.store_contract import LIMIT_S, StoreContract, connected, eventually
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 DIGEST = "broker:secret"
 

@@ -16,16 +16,14 @@ import subprocess
 import time
 from abc import ABC, abstractmethod
 from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Self
+from typing import IO, Self
 
 from peer.cache import cache_folder
 from peer.wire_socket import WireSocket
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 PORTS = range(22000, 31000)
 """Below the kernel's ephemeral ports, so that no outgoing connection takes one between two starts."""

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from peer.broker_process import wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 LIMIT_S = 30.0
 

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pyspark
 import pytest
 from confluent_kafka import Message, Producer
+from pyspark.sql import SparkSession
 
 from clients.conftest import CODECS, START_TIME_MS, samples
+from peer.broker_process import BrokerProcess
 from peer.kafkastore_broker import KafkastoreBroker
 from peer.topics import create_topic, place_of, read_topic
 from spark import class_data
 from spark.session import IS_SPARK_4, start_session
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pyspark.sql import SparkSession
-
-    from peer.broker_process import BrokerProcess
 
 QUICK_CLEANER = {
     "log.initial.task.delay.ms": "100",

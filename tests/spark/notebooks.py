@@ -15,9 +15,10 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from confluent_kafka import Producer
 from demo.flights import as_record, rows
@@ -26,9 +27,6 @@ from kafkastore.spark import jvm
 from peer.kafkastore_broker import KafkastoreBroker
 from peer.topics import create_topic
 from spark.session import JAR, start_session
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 FOLDER = Path(__file__).parents[2] / "docs" / "notebooks"
 FLIGHTS = 27_000

@@ -16,13 +16,15 @@ import struct
 import time
 import zlib
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer, TopicPartition
+from pyspark.sql import DataFrame, SparkSession
 
 from clients.conftest import CODECS, START_TIME_MS, samples
 from clients.test_kafka_transactions import open_transaction
@@ -30,7 +32,7 @@ from interop.batches import compress
 from interop.test_legacy_directory import NOT_CLEANED
 from interop.transplant import read_checkpoint, transplant
 from peer.broker_factory import BrokerFactory
-from peer.broker_process import wait_until
+from peer.broker_process import BrokerProcess, wait_until
 from peer.topics import admin_client, create_topic, end_offsets
 from proof.scope import played
 from scan.transactional_log import end, write_ended_transactions
@@ -39,13 +41,6 @@ from spark.conftest import QUICK_CLEANER, SMALL_SEGMENTS, Record
 from spark.rows import records
 from spark.session import HAS_CONNECTOR
 from spark.test_network import ways
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from pyspark.sql import DataFrame, SparkSession
-
-    from peer.broker_process import BrokerProcess
 
 pytestmark = [
     pytest.mark.timeout(300),  # the first test of a run starts a JVM and a broker

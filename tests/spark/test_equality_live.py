@@ -11,11 +11,13 @@ from __future__ import annotations
 import json
 import re
 import threading
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import pytest
 from confluent_kafka import Message, Producer, TopicPartition
+from pyspark.sql import DataFrame, SparkSession
 
 from clients.conftest import START_TIME_MS
 from cluster.cluster import Cluster
@@ -23,7 +25,8 @@ from cluster.moves import Place, ReplicaMoves
 from cluster.test_log_dirs import ask, held_in
 from interop.transplant import read_checkpoint
 from peer.broker_factory import BrokerFactory
-from peer.broker_process import wait_until
+from peer.broker_process import BrokerProcess, wait_until
+from peer.kafkastore_broker import KafkastoreBroker
 from peer.topics import admin_client, create_topic, end_offsets, last_stable_offsets
 from proof.scope import played
 from scan.transactional_log import end, producer
@@ -31,14 +34,6 @@ from spark.conftest import QUICK_CLEANER, SMALL_SEGMENTS, Record
 from spark.rows import collected, planned, records, with_millis
 from spark.session import HAS_CONNECTOR
 from spark.test_network import ways
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from pyspark.sql import DataFrame, SparkSession
-
-    from peer.broker_process import BrokerProcess
-    from peer.kafkastore_broker import KafkastoreBroker
 
 pytestmark = [
     pytest.mark.timeout(300),  # the first test of a run starts a JVM and brokers

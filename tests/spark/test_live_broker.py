@@ -4,21 +4,16 @@ own.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
+from pyspark.sql import SparkSession
 
+from peer.broker_process import BrokerProcess
 from peer.kafkastore_broker import KafkastoreBroker
 from peer.topics import create_topic
 from spark.conftest import SMALL_SEGMENTS, Written, produce
 from spark.rows import places, planned, read
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pyspark.sql import SparkSession
-
-    from peer.broker_process import BrokerProcess
 
 pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and a broker
 

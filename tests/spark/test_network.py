@@ -3,9 +3,11 @@ files."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 from clients.conftest import CODECS, START_TIME_MS
 from cluster.cluster import Cluster
@@ -14,12 +16,6 @@ from peer.topics import read_topic
 from scan.transactional_log import write_ended_transactions
 from spark.conftest import SMALL_SEGMENTS, Record, produce
 from spark.rows import planned, records
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and brokers
 

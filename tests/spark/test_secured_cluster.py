@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
+from pyspark.sql import SparkSession
 
 from cluster.cluster import Cluster
 from peer.broker_process import free_port
 from peer.certificates import Authority
+from peer.kafkastore_broker import KafkastoreBroker
 from peer.token_endpoint import TokenEndpoint
 from peer.tokens import AuthorizationServer
 from peer.topics import read_settled
@@ -26,14 +29,6 @@ from spark.secured import (
     listeners_of,
     settings_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
-
-    from peer.kafkastore_broker import KafkastoreBroker
 
 pytestmark = pytest.mark.timeout(300)
 

@@ -10,27 +10,23 @@ import json
 import random
 import ssl
 import threading
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from typing import TYPE_CHECKING, Any, Self
+from pathlib import Path
+from typing import Any, Self
 
 import pytest
 import trustme
 from confluent_kafka import Producer
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 
+from peer.broker_process import BrokerProcess
 from peer.kafkastore_broker import KafkastoreBroker
 from peer.topics import create_topic
 from spark.conftest import FLUSH_LIMIT_S
 from spark.session import HAS_CONNECTOR
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from pyspark.sql import Column, DataFrame, SparkSession
-
-    from peer.broker_process import BrokerProcess
 
 pytestmark = [
     pytest.mark.timeout(300),  # the first test of a run starts a JVM and a broker

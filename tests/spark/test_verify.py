@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
+from pyspark.sql import SparkSession
 
 from cluster.cluster import Cluster
 from kafkastore._core import BatchHeaders
 from kafkastore.cli import spark_verify
 from kafkastore.cli.spark_arguments import parse
 from kafkastore.cli.usage import UsageError
+from kafkastore.spark.pipeline.replicas import Finding
 from kafkastore.spark.pipeline.verify import verify_cluster
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pyspark.sql import SparkSession
-
-    from kafkastore.spark.pipeline.replicas import Finding
 
 pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and three brokers
 

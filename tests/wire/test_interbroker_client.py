@@ -6,23 +6,19 @@ import asyncio
 import itertools
 import struct
 import time
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, closing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from kafkastore.errors import ErrorCode
 from kafkastore.interbroker.client import FIRST_BACKOFF_S, BrokerClient, BrokerNotReachedError, BrokerUnreachableError
-from kafkastore.interbroker.dialer import Dialer
+from kafkastore.interbroker.dialer import Connection, Dialer
 from kafkastore.messages import OutgoingRequest
+from peer.broker_process import BrokerProcess
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
-
-    from kafkastore.interbroker.dialer import Connection
-    from peer.broker_process import BrokerProcess
-
-    Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 PLENTY_MS = 10_000
 NOT_KAFKA = "its answer is not Kafka's protocol"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,10 +31,6 @@ from kafkastore.errors import StartupError
 from kafkastore.metadata.notices import KEPT
 from kafkastore.metadata.sqlite import SqliteStore
 from kafkastore.metadata.store import NoNodeError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 T, U, PREFIX = (
     ResourcePattern(TOPIC, LITERAL, "t"),

@@ -10,28 +10,25 @@ import asyncio
 import json
 import sqlite3
 import time
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from kafkastore._core import response_encoder
 from kafkastore.controller.controller import Controller
 from kafkastore.controller.settings import ControllerSettings
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.interbroker.order_wire import answer_of, request_of
+from kafkastore.interbroker.orders import Order, OrderAnswer
+from kafkastore.messages import OutgoingRequest
 from kafkastore.metadata.image import BrokerImage
 from kafkastore.metadata.leadership import Leadership, decode_leadership
 from kafkastore.metadata.nodes import encode_broker
 from kafkastore.metadata.sqlite import SqliteStore
 from kafkastore.metadata.store import NoNodeError
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine
-    from pathlib import Path
-
-    from kafkastore.interbroker.orders import Order, OrderAnswer
-    from kafkastore.messages import OutgoingRequest
-
-    Fields = dict[str, Any]
+Fields = dict[str, Any]
 
 LIMIT_S = 60.0
 LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA = 4, 5, 6

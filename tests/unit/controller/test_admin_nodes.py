@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import pytest
 
@@ -18,12 +18,8 @@ from kafkastore.metadata.admin_nodes import (
 )
 from kafkastore.metadata.assignment import ReplicaAssignment
 from kafkastore.metadata.store import NoNodeError, SetData
+from unit.controller.controller_world import World
 from unit.controller.test_reassignment import Mover
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from unit.controller.controller_world import World
 
 Key = tuple[str, int]
 

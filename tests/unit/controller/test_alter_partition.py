@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kafkastore._core import response_encoder
+from kafkastore.controller.context import Topic
+from kafkastore.controller.controller import Controller
 from kafkastore.errors import ErrorCode
 from kafkastore.messages import OutgoingRequest
 from kafkastore.metadata.leadership import Leadership
 from kafkastore.topic.new_topic import NewTopic
 from unit.controller.controller_world import World, lose_directory, playing
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from kafkastore.controller.context import Topic
-    from kafkastore.controller.controller import Controller
-
-    Fields = dict[str, Any]
+Fields = dict[str, Any]
 
 
 async def decided(controller: Controller, request: OutgoingRequest) -> Any:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -18,9 +18,6 @@ from kafkastore.metadata.broker_nodes import Registration
 from kafkastore.metadata.leadership import Leadership
 from kafkastore.topic.new_topic import NewTopic
 from unit.controller.controller_world import LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA, World
-
-if TYPE_CHECKING:
-    pass
 
 FAULTS = [ErrorCode.REQUEST_TIMED_OUT, ErrorCode.UNKNOWN_SERVER_ERROR]
 """The broker could not reach the store; the broker has a bug."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from kafkastore.config import BrokerConfig
@@ -11,11 +9,8 @@ from kafkastore.controller.clients import OtherBroker, client_opener
 from kafkastore.controller.settings import settings_of
 from kafkastore.errors import BrokerNotAvailableError
 from kafkastore.interbroker.client import BrokerClient
-from kafkastore.interbroker.orders import OrderAnswer, StopReplica
+from kafkastore.interbroker.orders import Order, OrderAnswer, StopReplica
 from kafkastore.metadata.broker_nodes import Endpoint, Registration, decode_registration, settle_registration
-
-if TYPE_CHECKING:
-    from kafkastore.interbroker.orders import Order
 
 DATA = (
     b'{"version":5,"host":null,"port":-1,"endpoints":["IN://[::1]:9093","OUT://h:9092"],"rack":"r",'

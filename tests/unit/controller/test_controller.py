@@ -6,13 +6,16 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kafkastore.controller import broker_changes, campaign
 from kafkastore.controller.context import ControllerContext
 from kafkastore.controller.settings import ControllerSettings
+from kafkastore.controller.term import Term
 from kafkastore.errors import (
     InvalidReplicaAssignmentError,
     InvalidReplicationFactorError,
@@ -23,17 +26,10 @@ from kafkastore.metadata.broker_nodes import decode_registration
 from kafkastore.metadata.leadership import Leadership, encode_leadership
 from kafkastore.metadata.nodes import encode_controller
 from kafkastore.metadata.sqlite import SqliteStore
-from kafkastore.metadata.store import Check, StoreUnavailableError
+from kafkastore.metadata.store import Check, Operation, StoreUnavailableError
 from kafkastore.metadata.stored_topics import StoredTopics
 from kafkastore.topic.new_topic import NewPartitions, NewTopic
 from unit.controller.controller_world import LEADER_AND_ISR, World, WorldBroker, playing
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-    from pathlib import Path
-
-    from kafkastore.controller.term import Term
-    from kafkastore.metadata.store import Operation
 
 THREE = ((1, 2, 3),)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -13,10 +14,6 @@ from kafkastore.metadata.nodes import config_notice, encode_config
 from kafkastore.metadata.store import SetData
 from kafkastore.topic.new_topic import NewTopic
 from unit.controller.controller_world import STOP_REPLICA, World, lose_directory, playing
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 ONE = ControllerSettings(min_insync_replicas=1, is_auto_rebalance_enabled=False)
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 
 from kafkastore.controller.event_queue import URGENT_IN_A_ROW, EventQueue
 from kafkastore.metadata.store import StoreUnavailableError
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
 
 TERM: Any = None
 

@@ -4,7 +4,7 @@ all other nodes as ever."""
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -17,12 +17,7 @@ from kafkastore.metadata.node_content import InvalidNodeError
 from kafkastore.metadata.nodes import decode_controller
 from kafkastore.metadata.store import Create, Delete
 from kafkastore.topic.new_topic import NewTopic
-from unit.controller.controller_world import playing
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from unit.controller.controller_world import World
+from unit.controller.controller_world import World, playing
 
 STATE = "/brokers/topics/t/partitions/0/state"
 TOPIC = "/brokers/topics/t"

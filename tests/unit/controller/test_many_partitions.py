@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from math import ceil
-from typing import TYPE_CHECKING
 
 from kafkastore.controller.channels import ROWS
 from kafkastore.controller.context import Topic
@@ -12,9 +11,6 @@ from kafkastore.errors import TopicAlreadyExistsError
 from kafkastore.metadata.store import BATCH_BYTES
 from kafkastore.topic.new_topic import NewTopic
 from unit.controller.controller_world import LEADER_AND_ISR, UPDATE_METADATA, World
-
-if TYPE_CHECKING:
-    pass
 
 COUNT = 5000
 CPU_LIMIT_S = 2.0

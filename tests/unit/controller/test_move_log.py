@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+
+import pytest
 
 from kafkastore.controller.move_log import NAMED, MoveLog
 from kafkastore.controller.states import PartitionStatus, ReplicaState
 from kafkastore.topic.new_topic import NewTopic
 from unit.controller.controller_world import World
-
-if TYPE_CHECKING:
-    import pytest
 
 LOGGER = "kafkastore.controller.states"
 

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from kafkastore.controller import admin_nodes
 from kafkastore.errors import ErrorCode
+from kafkastore.messages import OutgoingRequest
 from kafkastore.metadata.assignment import ReplicaAssignment, decode_assigned
 from kafkastore.metadata.store import NoNodeError, SetData
 from kafkastore.topic.new_topic import NewPartitions, NewTopic
 from unit.controller.controller_world import LEADER_AND_ISR, STOP_REPLICA, World
 from unit.controller.test_alter_partition import Leader
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kafkastore.messages import OutgoingRequest
 
 BROKERS = (1, 2, 3, 4, 5)  # the first is the controller and has no replica
 T0 = ("t", 0)

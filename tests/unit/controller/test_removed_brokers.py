@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,13 +13,8 @@ from kafkastore.metadata.admin_nodes import REASSIGN_PARTITIONS, encode_reassign
 from kafkastore.metadata.nodes import config_notice, encode_config
 from kafkastore.metadata.store import NoNodeError
 from kafkastore.topic.new_topic import NewPartitions, NewTopic
-from unit.controller.controller_world import playing
+from unit.controller.controller_world import World, playing
 from unit.controller.test_invalid_nodes import make
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from unit.controller.controller_world import World
 
 DEFAULTS = "/config/brokers/<default>"
 NOT_ON_3 = "broker 3, which was removed"

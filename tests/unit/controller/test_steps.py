@@ -5,28 +5,24 @@ from __future__ import annotations
 import asyncio
 import sys
 from asyncio import events
-from typing import TYPE_CHECKING, Any, Final, Self
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final, Self
 
 import pytest
 
 from kafkastore.controller import channels, failover, state_writer
+from kafkastore.controller.controller import Controller
+from kafkastore.controller.term import Term
 from kafkastore.errors import NotControllerError
-from kafkastore.interbroker.orders import LeaderAndIsr, OrderAnswer, StopReplica, UpdateMetadata
+from kafkastore.interbroker.orders import LeaderAndIsr, Order, OrderAnswer, StopReplica, UpdateMetadata
 from kafkastore.metadata import assignment, batches, stored_topics, writes
 from kafkastore.purgatory import turns
 from kafkastore.topic.new_topic import NewPartitions, NewTopic
 from unit.controller.controller_world import World, playing
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from pathlib import Path
-    from types import FrameType
-
-    from kafkastore.controller.controller import Controller
-    from kafkastore.controller.term import Term
-    from kafkastore.interbroker.orders import Order
-
-    Work = Callable[[World, Controller, int], Awaitable[object]]
+Work = Callable[[World, Controller, int], Awaitable[object]]
 
 FEW, MANY = 160, 640
 AT_ONCE = 16

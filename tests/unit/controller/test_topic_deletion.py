@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -13,9 +13,6 @@ from kafkastore.interbroker.orders import OrderAnswer, StoppedReplica, StopRepli
 from kafkastore.metadata.store import Delete
 from kafkastore.topic.new_topic import NewTopic
 from unit.controller.controller_world import LIMIT_S, STOP_REPLICA, World, WorldBroker
-
-if TYPE_CHECKING:
-    pass
 
 ASSIGNMENT = ((2, 3), (3, 2))
 

@@ -4,7 +4,6 @@ them."""
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,10 +13,8 @@ from kafkastore.metadata.leadership import Leadership, encode_leadership
 from kafkastore.metadata.node_content import InvalidNodeError
 from kafkastore.metadata.nodes import topic_id_text
 from kafkastore.metadata.store import Create
+from unit.controller.controller_world import World
 from unit.controller.test_invalid_nodes import make, replace_controller
-
-if TYPE_CHECKING:
-    from unit.controller.controller_world import World
 
 TOPIC = "/brokers/topics/t"
 T_ID, OTHER_ID = b"t" * 16, b"u" * 16

@@ -5,7 +5,8 @@ passes.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -14,23 +15,17 @@ from kafkastore.config import BrokerConfig
 from kafkastore.coordinator.runtime import internal_log
 from kafkastore.coordinator.runtime.append_errors import response_error
 from kafkastore.coordinator.runtime.elections import Elections
-from kafkastore.coordinator.runtime.internal_log import UNKNOWN_LIMIT, InternalLog
+from kafkastore.coordinator.runtime.internal_log import UNKNOWN_LIMIT, AppendDone, InternalLog
 from kafkastore.coordinator.runtime.partitions import Partitions
 from kafkastore.coordinator.runtime.periodic import Periodic
 from kafkastore.coordinator.runtime.running import in_turns
-from kafkastore.coordinator.runtime.steps import BatchAppendResult, appended
+from kafkastore.coordinator.runtime.steps import BatchAppendResult, Steps, appended
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.internal_topics import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from kafkastore.metadata.image import MetadataImage, PartitionState, TopicImage
 from kafkastore.purgatory.timer import Timers
 from kafkastore.replica.manager import AppendResult
 from unit.coordinator.group_world import ManualClock, run_to_end
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kafkastore.coordinator.runtime.internal_log import AppendDone
-    from kafkastore.coordinator.runtime.steps import Steps
 
 LOADING, NOT_HERE = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Container, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 import kafkastore
 from unit.durability.power_loss import Disk, Line
 from unit.durability.promises import PROMISES, Promise
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
 
 SOURCES = Path(kafkastore.__file__).parent
 SYNCS = {"fsync", "fdatasync", "sync_path"}

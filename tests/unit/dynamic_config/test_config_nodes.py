@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,10 +16,6 @@ from kafkastore.metadata.node_content import InvalidNodeError
 from kafkastore.metadata.nodes import CONFIG_CHANGES, decode_config, decode_config_notice, encode_config
 from kafkastore.metadata.sqlite import SqliteStore
 from kafkastore.metadata.store import StoreUnavailableError
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-    from pathlib import Path
 
 USERS = "/config/users"
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from member_world import other_store, running_member, until
@@ -18,12 +19,8 @@ from kafkastore.dynamic_config.features import (
 )
 from kafkastore.metadata.features import FEATURE, decode_features, encode_features
 from kafkastore.metadata.node_content import InvalidNodeError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kafkastore.metadata.sqlite import SqliteStore
-    from kafkastore.server.broker import Broker
+from kafkastore.metadata.sqlite import SqliteStore
+from kafkastore.server.broker import Broker
 
 NAME = "transaction.version"
 

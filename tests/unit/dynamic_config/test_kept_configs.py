@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +12,6 @@ from kafkastore.dynamic_config import kept_configs
 from kafkastore.dynamic_config.kept_configs import FILE_NAME, SPARE_LINES, KeptConfigs
 from kafkastore.metadata.image import TopicImage
 from kafkastore.metadata.marks import StoreMark
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FOREVER = {"retention.ms": "-1"}
 ID, OTHER_ID = b"t" * 16, b"o" * 16

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 from member_world import other_store, running_member, until
@@ -14,13 +15,8 @@ from member_world import other_store, running_member, until
 from kafkastore.dynamic_config.quota_entities import DEFAULT, Entity, check_value, entity_at, entity_of, value_text
 from kafkastore.errors import InvalidRequestError
 from kafkastore.metadata.nodes import CONFIG_CHANGES, config_notice, encode_config
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from kafkastore.metadata.sqlite import SqliteStore
-    from kafkastore.server.broker import Broker
+from kafkastore.metadata.sqlite import SqliteStore
+from kafkastore.server.broker import Broker
 
 NODES = [
     (Entity(user="alice"), "users", "alice"),

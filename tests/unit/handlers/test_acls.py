@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,10 +14,6 @@ from kafkastore.requests.registry import BY_NAME
 from unit.plain_messages import request_body
 
 from .one_broker import OneBroker
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 TOPIC, ANY, LITERAL, PREFIXED, READ, ALLOW = 2, 1, 3, 4, 3, 3
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from .one_broker import OneBroker
+from .one_broker import OneBroker
 
 LOGGER = 8
 SET, DELETE = range(2)

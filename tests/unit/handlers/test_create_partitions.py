@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from .one_broker import OneBroker
+from .one_broker import OneBroker
 
 UNKNOWN_TOPIC, REQUEST_TIMED_OUT, INVALID_REQUEST, INVALID_PARTITIONS, INVALID_REPLICA_ASSIGNMENT = 3, 7, 42, 37, 39
 

@@ -4,16 +4,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from kafkastore.config import topic_keys
 from kafkastore.handlers import create_topics
 
-if TYPE_CHECKING:
-    from .conftest import MakeBroker
-    from .one_broker import OneBroker
+from .conftest import MakeBroker
+from .one_broker import OneBroker
 
 INVALID_TOPIC, TOPIC_ALREADY_EXISTS, INVALID_REQUEST, INVALID_PARTITIONS, INVALID_CONFIG = 17, 36, 42, 37, 40
 POLICY_VIOLATION = 44

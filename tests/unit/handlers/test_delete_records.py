@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import asyncio
+from typing import Any
 
 import pytest
 
@@ -12,10 +13,7 @@ from kafkastore.requests.registry import BY_NAME
 from peer.broker_process import wait_until
 from unit.plain_messages import request_body
 
-if TYPE_CHECKING:
-    import asyncio
-
-    from .one_broker import OneBroker
+from .one_broker import OneBroker
 
 LONG_MS = 600_000
 NONE, REQUEST_TIMED_OUT = 0, 7

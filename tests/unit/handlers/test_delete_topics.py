@@ -3,14 +3,13 @@ tested in ``tests/parity``."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from world import deletions_end
 
-if TYPE_CHECKING:
-    from .conftest import MakeBroker
-    from .one_broker import OneBroker
+from .conftest import MakeBroker
+from .one_broker import OneBroker
 
 UNKNOWN_TOPIC, REQUEST_TIMED_OUT, INVALID_REQUEST, TOPIC_DELETION_DISABLED, UNKNOWN_TOPIC_ID = 3, 7, 42, 73, 100
 UNKNOWN_ID = bytes(15) + b"\7"

@@ -6,17 +6,15 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from kafkastore.messages import OutgoingRequest
 from kafkastore.metadata.nodes import encode_config
 from kafkastore.topic import topics
 
-if TYPE_CHECKING:
-    from kafkastore.messages import OutgoingRequest
-
-    from .one_broker import OneBroker
+from .one_broker import OneBroker
 
 TOPIC, BROKER, METRICS, GROUP = 2, 4, 16, 32
 SET, DELETE, APPEND, SUBTRACT = range(4)

@@ -4,15 +4,14 @@ has ids again."""
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from kafkastore.coordinator.producer_ids import BLOCK_SIZE
 from kafkastore.metadata.store import SessionExpiredError
 
-if TYPE_CHECKING:
-    from .one_broker import OneBroker
+from .one_broker import OneBroker
 
 COORDINATOR_LOAD_IN_PROGRESS = 14
 

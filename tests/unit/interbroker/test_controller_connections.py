@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -16,9 +16,6 @@ from kafkastore.interbroker.controller_connections import (
     OutcomeUnknownError,
 )
 from kafkastore.interbroker.unreachable import BrokerNotReachedError, BrokerUnreachableError
-
-if TYPE_CHECKING:
-    pass
 
 EnvelopeResponse = message_type("EnvelopeResponse")
 HERE = ("inside-2", 9093)

@@ -4,16 +4,13 @@ handled (KIP-497)."""
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from kafkastore.interbroker.to_controller import ToController
 from kafkastore.interbroker.unreachable import BrokerUnreachableError
 from kafkastore.metadata.image import BrokerImage, MetadataImage
-
-if TYPE_CHECKING:
-    pass
 
 
 class Client:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from member_world import until
 
-from kafkastore.interbroker.dialer import PLAIN
+from kafkastore.interbroker.dialer import PLAIN, Connection
 from kafkastore.membership import presence
 from kafkastore.membership.presence import Presence
 from kafkastore.metadata.image import BrokerImage
-
-if TYPE_CHECKING:
-    from kafkastore.interbroker.dialer import Connection
 
 
 @pytest.fixture(autouse=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
 
@@ -35,11 +36,6 @@ from kafkastore.metadata.store import (
     WatchEvent,
 )
 from unit.metadata.store_client import open_store, store_client
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from pathlib import Path
-
 
 SESSION_TIMEOUT_MS = 1500
 """Short, so that expiries are tested in seconds; longer than a busy machine keeps a thread waiting."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,9 +13,6 @@ from kafkastore.errors import StartupError
 from kafkastore.metadata.sqlite import SqliteStore
 from kafkastore.metadata.store import SessionExpiredError
 from unit.metadata.store_contract import StoreContract
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class TestSqliteStore(StoreContract):

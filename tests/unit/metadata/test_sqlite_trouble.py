@@ -11,10 +11,9 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -36,9 +35,6 @@ from kafkastore.metadata.store import (
 from peer import small_disk as disks
 from unit.metadata.store_client import store_client
 from unit.metadata.store_contract import connected, eventually
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SMALL_BYTES = 1 << 20
 CALL_TIMEOUT_MS = 300

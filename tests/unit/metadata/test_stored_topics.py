@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,13 +12,8 @@ from kafkastore.metadata.assignment import ReplicaAssignment
 from kafkastore.metadata.leadership import Leadership
 from kafkastore.metadata.nodes import encode_config
 from kafkastore.metadata.sqlite import SqliteStore
-from kafkastore.metadata.store import Create, Delete, SetData
+from kafkastore.metadata.store import Create, Delete, Operation, SetData
 from kafkastore.metadata.stored_topics import CONFIGS, TOPICS, UNREADABLE, StoredTopic, StoredTopics, load_topic
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kafkastore.metadata.store import Operation
 
 STATES: dict[int, Leadership | None] = {
     0: Leadership(1, 4, (1, 2), controller_epoch=7),

@@ -4,7 +4,8 @@ changes nothing."""
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,9 +13,6 @@ from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.interbroker.orders import EPOCH_DURING_DELETE, StoppedReplica
 
 from .replica_world import BROKER_EPOCH, CONTROLLER_EPOCH, ME, NEW_ID, NONE, OTHER, THIRD, Replicas, state, told
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 KEY = ("t", 0)
 OFFSETS = "__consumer_offsets"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 from kafkastore.interbroker.orders import LEADER_DURING_DELETE
 from kafkastore.internal_topics import OFFSETS_TOPIC
@@ -11,9 +10,6 @@ from kafkastore.metadata.image import NO_CONTROLLER, NO_LEADER, BrokerImage, Par
 from kafkastore.replica.assigned import TopicStates
 
 from .replica_world import BROKER_EPOCH, CONTROLLER_EPOCH, ME, NEW_ID, NONE, OTHER, THIRD, Replicas, state, told
-
-if TYPE_CHECKING:
-    pass
 
 DELETED = PartitionState(LEADER_DURING_DELETE, -2, 4, (ME, OTHER), (ME,))
 

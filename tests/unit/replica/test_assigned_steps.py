@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,9 +12,6 @@ from kafkastore.purgatory import turns
 from kafkastore.replica.assigned import TopicStates
 
 from .replica_world import CONTROLLER_EPOCH, ME, NONE, OTHER, Replicas, state
-
-if TYPE_CHECKING:
-    pass
 
 COUNT = 20
 

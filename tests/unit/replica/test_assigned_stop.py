@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from stepped import refusal
 
 from kafkastore.errors import ErrorCode
 from kafkastore.interbroker.orders import EPOCH_DURING_DELETE, LEADER_DURING_DELETE, StoppedReplica
+from kafkastore.replica.assigned import TopicStates
 
 from .replica_world import CONTROLLER_EPOCH, ME, NONE, OTHER, T_ID, Replicas, state, told
-
-if TYPE_CHECKING:
-    from kafkastore.replica.assigned import TopicStates
 
 KEY = ("t", 0)
 GONE = StoppedReplica("t", 0, EPOCH_DURING_DELETE, is_deleted=True)

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 import pytest
 
 from kafkastore.requests.admission import GROWTH, LARGE_BYTES, PATIENCE_S, RELIEF_S, Admission
 from kafkastore.requests.context import AbandonedError
-
-if TYPE_CHECKING:
-    pass
 
 MAX_BYTES = 32 << 20
 LARGE = 1 << 20

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import FrozenInstanceError, fields
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from world import running_broker
 
 from kafkastore.requests.services import BrokerServices, Provider
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_part_is_made_when_it_is_asked_for_first_and_only_then() -> None:

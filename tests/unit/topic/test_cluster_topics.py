@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from member_world import running_member, until
@@ -21,17 +22,13 @@ from kafkastore.errors import (
     UnknownTopicOrPartitionError,
 )
 from kafkastore.membership import member
+from kafkastore.messages import OutgoingRequest
 from kafkastore.metadata.assignment import ReplicaAssignment
 from kafkastore.metadata.image import NO_LEADER, PartitionState
 from kafkastore.replica.assigned import TopicStates
+from kafkastore.server.broker import Broker
 from kafkastore.topic import topics
 from kafkastore.topic.new_topic import NewTopic
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kafkastore.messages import OutgoingRequest
-    from kafkastore.server.broker import Broker
 
 LED = PartitionState(2, 0, 0, (2,), (2,))
 

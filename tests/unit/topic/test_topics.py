@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 from member_world import LIMIT_S, until
@@ -19,15 +21,10 @@ from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.metadata.image import NO_LEADER, BrokerImage, MetadataImage, TopicImage
 from kafkastore.purgatory.turns import Turn
 from kafkastore.requests.context import AbandonedError
+from kafkastore.server.broker import Broker
 from kafkastore.topic.new_topic import NewTopic
 from kafkastore.topic.planner import TopicPlanner
 from unit.appends import append_records
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
-    from pathlib import Path
-
-    from kafkastore.server.broker import Broker
 
 
 def check(folder: Path, test: Callable[[Broker], Awaitable[None]], **properties: str) -> None:
