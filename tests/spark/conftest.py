@@ -35,13 +35,19 @@ FLIGHTS = 2400
 FLIGHT_BYTES = 2000
 """Two segments in each of three partitions."""
 FLUSH_LIMIT_S = 30
+LIMIT_S = 300
+"""Of a test: the first one of a run starts a JVM and brokers."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Makes the archive of Spark's classes, in the time of no test. And lets pass what older PySpark itself warns of:
     before 4.2 it leaves the sockets of `collect` to the garbage collector, and 3.5 compares versions with distutils."""
-    if any(Path(__file__).parent in item.path.parents for item in items):
+    own = [item for item in items if Path(__file__).parent in item.path.parents]
+    if own:
         class_data.options()
+    for item in own:
+        if item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(LIMIT_S))
     allowed = []
     if not hasattr(getattr(pyspark.util, "_load_from_socket", None), "__wrapped__"):  # it is no context manager
         allowed.append("ignore:Exception ignored in. <socket.socket .*raddr=:pytest.PytestUnraisableExceptionWarning")

@@ -20,8 +20,6 @@ from proof.scope import played
 from spark.conftest import QUICK_CLEANER, SMALL_SEGMENTS
 from spark.rows import places, planned
 
-pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and a broker
-
 LIMIT_S = 30
 NOT_YET = {"cleanup.policy": "compact", "min.compaction.lag.ms": "3600000", "segment.ms": "60000"}
 RECORDS, DOUBLE, START = 1000, 50, 600

@@ -18,10 +18,7 @@ from spark.conftest import SMALL_SEGMENTS, produce
 from spark.session import HAS_CONNECTOR
 from spark.test_stream import places, run, stream
 
-pytestmark = [
-    pytest.mark.timeout(300),  # the first test of a run starts a JVM and a broker
-    pytest.mark.skipif(not HAS_CONNECTOR, reason="the connector is of another version of Spark"),
-]
+pytestmark = pytest.mark.skipif(not HAS_CONNECTOR, reason="the connector is of another version of Spark")
 
 
 KINDS = ("kafkastore", "kafka")

@@ -14,8 +14,6 @@ from kafkastore.spark import planning, scan_segments
 from spark.conftest import Written
 from spark.rows import places, planned, read
 
-pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and a broker
-
 
 @pytest.fixture
 def copied(written: Written, tmp_path: Path) -> Written:

@@ -42,10 +42,7 @@ from spark.rows import records
 from spark.session import HAS_CONNECTOR
 from spark.test_network import ways
 
-pytestmark = [
-    pytest.mark.timeout(300),  # the first test of a run starts a JVM and a broker
-    pytest.mark.skipif(not HAS_CONNECTOR, reason="the connector is of another version of Spark"),
-]
+pytestmark = pytest.mark.skipif(not HAS_CONNECTOR, reason="the connector is of another version of Spark")
 
 LIMIT_S = 30.0
 MINUTE_MS = 60_000

@@ -35,10 +35,7 @@ from spark.rows import collected, planned, records, with_millis
 from spark.session import HAS_CONNECTOR
 from spark.test_network import ways
 
-pytestmark = [
-    pytest.mark.timeout(300),  # the first test of a run starts a JVM and brokers
-    pytest.mark.skipif(not HAS_CONNECTOR, reason="the connector is of another version of Spark"),
-]
+pytestmark = pytest.mark.skipif(not HAS_CONNECTOR, reason="the connector is of another version of Spark")
 
 LIMIT_S = 30.0
 ROUNDS = played(2, 6)

@@ -22,8 +22,6 @@ from spark.export_kills import trial
 from spark.lake import is_tidy, manifests, parquet_files, rows
 from spark.test_stream import grow
 
-pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and a broker
-
 
 def export_of(path: str, folder: Path, topic: str = "flights", **changes: Any) -> Export:
     options = {"path": path, "subscribe": topic}

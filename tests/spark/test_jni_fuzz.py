@@ -11,8 +11,6 @@ import pytest
 from spark.jni_fuzz import Prepared, compiled, is_clean, prepared, run
 from spark.session import JAR
 
-pytestmark = pytest.mark.timeout(300)
-
 LIMIT_S = 200
 SHORT = {"seed": 1, "cases": 500, "seconds": 10, "threads": 2, "leaks": 100}
 

@@ -16,8 +16,6 @@ from peer.topics import create_topic
 from spark.conftest import SMALL_SEGMENTS, Written, produce
 from spark.rows import places, read
 
-pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and a broker
-
 
 def plan_of(frame: DataFrame) -> str:
     return str(frame._jdf.queryExecution().executedPlan())

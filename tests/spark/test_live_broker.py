@@ -15,8 +15,6 @@ from peer.topics import create_topic
 from spark.conftest import SMALL_SEGMENTS, Written, produce
 from spark.rows import places, planned, read
 
-pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and a broker
-
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:

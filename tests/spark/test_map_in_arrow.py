@@ -16,8 +16,6 @@ from kafkastore.spark.columns import COLUMNS
 from spark.conftest import Written
 from spark.rows import records
 
-pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and a broker
-
 
 def test_all_columns_equal_what_a_consumer_reads(spark: SparkSession, written: Written) -> None:
     plan = segments(spark, written.path, "codecs", minPartitions=6)

@@ -11,8 +11,6 @@ from pyspark.sql import SparkSession
 from spark.conftest import Written
 from spark.rows import read
 
-pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and a broker
-
 
 @pytest.mark.parametrize(
     ("options", "sentence"),

@@ -17,8 +17,6 @@ from scan.transactional_log import write_ended_transactions
 from spark.conftest import SMALL_SEGMENTS, Record, produce
 from spark.rows import planned, records
 
-pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and brokers
-
 SPREAD, COPIED, MOVED, TRANSACTIONS = "spread", "copied", "moved", "transactions"
 
 

@@ -12,8 +12,6 @@ from clients.conftest import START_TIME_MS
 from spark.conftest import Written
 from spark.rows import read, records
 
-pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and a broker
-
 
 def at(ms: int) -> Column:
     return F.timestamp_millis(F.lit(START_TIME_MS + ms))

@@ -20,10 +20,7 @@ from spark.conftest import SMALL_SEGMENTS, produce
 from spark.session import HAS_CONNECTOR
 from spark.test_stream import run
 
-pytestmark = [
-    pytest.mark.timeout(300),  # the first test of a run starts a JVM and a broker
-    pytest.mark.skipif(not HAS_CONNECTOR, reason="rows go to a sink that this mode takes: the connector's"),
-]
+pytestmark = pytest.mark.skipif(not HAS_CONNECTOR, reason="rows go to a sink that this mode takes: the connector's")
 
 LIMIT_S = 60
 SHORT, LONG = "5 seconds", "10 minutes"

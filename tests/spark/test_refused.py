@@ -19,8 +19,6 @@ from proof.scope import played
 from spark.secured import READ, TOPIC, USER, WRITE, Properties, Right, Secured, scram, secured
 from spark.shut_servers import ShutServer, closes, closes_when_asked, with_tls
 
-pytestmark = pytest.mark.timeout(300)
-
 DAY = dt.timedelta(days=1)
 NOW = dt.datetime.now(dt.UTC)
 IS_LATE_S = 4.0

@@ -18,8 +18,6 @@ from peer.broker_factory import BrokerFactory
 from peer.topics import create_topic, read_topic
 from spark.conftest import SMALL_SEGMENTS, Record, Written, produce
 
-pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and a broker
-
 FROM_MS, TO_MS = START_TIME_MS + 300_000, START_TIME_MS + 900_000
 
 

@@ -13,8 +13,6 @@ from kafkastore.spark import schema
 from spark.conftest import Written
 from spark.rows import places, read, records, without_headers
 
-pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and a broker
-
 KAFKA_SOURCE = [
     ("key", "binary"),
     ("value", "binary"),

@@ -16,10 +16,7 @@ from peer.topics import create_topic
 from spark.conftest import FLUSH_LIMIT_S, SMALL_SEGMENTS
 from spark.session import IS_SPARK_4
 
-pytestmark = [
-    pytest.mark.timeout(300),  # the first test of a run starts a JVM and a broker
-    pytest.mark.skipif(not IS_SPARK_4, reason="the session's extension adds nothing to Spark 3.5"),
-]
+pytestmark = pytest.mark.skipif(not IS_SPARK_4, reason="the session's extension adds nothing to Spark 3.5")
 
 ROWS = 6000
 PARTITIONS = 3

@@ -17,8 +17,6 @@ from proof.scope import played
 from spark.driver import Driver
 from spark.secured import GROUP, PREFIXED, READ, TOPIC, TRANSACTIONAL_ID, WRITE, Properties, Right, Secured, secured
 
-pytestmark = pytest.mark.timeout(300)
-
 SOURCE, TARGET = "source", "target"
 WRONG = "another-secret-that-nobody-may-see"
 NOTHING = "(?!)"

@@ -48,8 +48,6 @@ from spark.secured import (
 )
 from spark.session import JAR
 
-pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and brokers
-
 ROWS = 300
 PREFIX = "etl"
 EXACTLY_ONCE = {"deliveryGuarantee": "exactly-once", "transactionalIdPrefix": PREFIX}

@@ -30,8 +30,6 @@ from spark.secured import (
     settings_of,
 )
 
-pytestmark = pytest.mark.timeout(300)
-
 SOURCE, TARGET = "source", "target"
 ROWS = 600
 

@@ -19,8 +19,6 @@ from peer.broker_process import BrokerProcess
 from peer.topics import create_topic, read_settled, read_topic
 from spark.session import HAS_CONNECTOR
 
-pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and a broker
-
 LIMIT_S = 60
 PARTITIONS = 3
 EXACTLY_ONCE = {"deliveryGuarantee": "exactly-once"}

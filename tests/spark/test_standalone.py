@@ -22,8 +22,6 @@ from cluster.faults import private_machine
 from spark.driver import TESTS
 from spark.standalone_job import COMPACTED, COPIED, DIVERGED, ONCE, SPREAD
 
-pytestmark = pytest.mark.timeout(300)  # the first test starts brokers and five JVMs
-
 RECORDS = 1200
 """In each of the topics, a third of them in each partition."""
 STOP_LIMIT_S = 60

@@ -19,8 +19,6 @@ from kafkastore.cli.spark_arguments import parse
 from kafkastore.spark.pipeline.stats import TopicStats, topic_stats
 from spark.conftest import Record, Written
 
-pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and a broker
-
 BATCH_HEAD = struct.Struct(">qiibIhi")
 """Base offset, length, leader epoch, magic, CRC, attributes, last offset delta."""
 CODEC_IDS = ("none", "gzip", "snappy", "lz4", "zstd")

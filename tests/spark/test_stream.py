@@ -18,8 +18,6 @@ from peer.broker_process import BrokerProcess
 from peer.topics import admin_client, create_topic, end_offsets
 from spark.conftest import SMALL_SEGMENTS, Written, produce
 
-pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and a broker
-
 LIMIT_S = 60
 
 

@@ -18,8 +18,6 @@ from scan.transactional_log import LIMIT_S, SETTINGS, abort_hanging, write_ended
 from spark.conftest import Record, Written
 from spark.rows import collected, planned, read, records, with_millis
 
-pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and a broker
-
 TOPIC = "transactions"
 LEVELS = ("read_uncommitted", "read_committed")
 

@@ -28,10 +28,7 @@ from peer.topics import create_topic
 from spark.conftest import FLUSH_LIMIT_S
 from spark.session import HAS_CONNECTOR
 
-pytestmark = [
-    pytest.mark.timeout(300),  # the first test of a run starts a JVM and a broker
-    pytest.mark.skipif(not HAS_CONNECTOR, reason="from_json of another version of Spark gives other rows"),
-]
+pytestmark = pytest.mark.skipif(not HAS_CONNECTOR, reason="from_json of another version of Spark gives other rows")
 
 BAD = "_corrupt_record STRING"
 JSON_SCHEMA = (

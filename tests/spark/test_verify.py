@@ -20,8 +20,6 @@ from kafkastore.cli.usage import UsageError
 from kafkastore.spark.pipeline.replicas import Finding
 from kafkastore.spark.pipeline.verify import verify_cluster
 
-pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and three brokers
-
 PARTITIONS = 6
 RECORDS = 6000
 SEGMENT = {"segment.bytes": "1048576", "index.interval.bytes": "1024"}
