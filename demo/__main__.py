@@ -13,22 +13,18 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from demo import compare, from_files, machine, plot
 from demo.flights import Delays, airlines, as_record, delays_of_csv, rows
+from demo.from_files import Answer, SparkAnswer
 from demo.group import Reading, read_with_a_changing_group
 from demo.produce import PARTITIONS, Produced, create_topic, produce
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from demo.from_files import Answer, SparkAnswer
 
 READY_LIMIT_S = 30
 READ_BY = {

@@ -10,12 +10,10 @@ import importlib.util
 import io
 import json
 import zipfile
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 TEXT_COLUMNS = {"carrier", "tailnum", "origin", "dest", "time_hour"}
 

@@ -15,16 +15,14 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from demo.flights import Delays
 from demo.produce import TOPIC
 from demo.progress import Progress
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 OLDEST_JAVA = 17
 SPARK_LIMIT_S = 180

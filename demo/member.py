@@ -12,14 +12,11 @@ import signal
 import sys
 import threading
 from itertools import groupby
-from typing import TYPE_CHECKING
+from types import FrameType
 
 from confluent_kafka import Consumer, KafkaException, Message
 
 from demo.produce import TOPIC
-
-if TYPE_CHECKING:
-    from types import FrameType
 
 COMMIT_EVERY = 5000  # records between commits: about as many may be read twice after a kill
 BATCH = 500

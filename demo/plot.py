@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from demo.flights import Delays
+from demo.flights import Delays
 
 INCHES = (10.0, 7.0)
 DOTS_PER_INCH = 150

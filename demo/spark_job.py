@@ -16,20 +16,17 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyspark
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's usual name
 
 from demo.produce import TOPIC
 from kafkastore._core import ScanError
 from kafkastore.spark import scan_segments, schema, segments
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 POLL_S = 0.1
 SHARES = 4

@@ -12,23 +12,19 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from control.measure import Heartbeats
 
 from parity.raw_client import RawClient
 from peer.apache_kafka import ApacheKafkaForMeasurement
-from peer.broker_process import free_port
+from peer.broker_process import BrokerProcess, free_port
 from peer.kafkastore_broker import KafkastoreBroker
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from peer.broker_process import BrokerProcess
-
-    Steps = Iterator[tuple[str, int, str, int, dict[str, Any]]]
-    """(row, count, API, version, request), a request each"""
+Steps = Iterator[tuple[str, int, str, int, dict[str, Any]]]
+"""(row, count, API, version, request), a request each"""
 
 LIMIT_S = 600.0
 SALT, PASSWORD = b"0123456789abcdef", b"p" * 32
@@ -87,11 +83,7 @@ def settings(count: int) -> Steps:
             count,
             "create_topics",
             7,
-            {
-                "topics": topics,
-                "timeout_ms": 600_000,
-                "validate_only": False,
-            },
+            {"topics": topics, "timeout_ms": 600_000, "validate_only": False},
         )
     changed = [{"name": "retention.ms", "config_operation": 0, "value": "1000000"}]
     resources = [{"resource_type": TOPIC, "resource_name": f"c{at}", "configs": changed} for at in range(count)]

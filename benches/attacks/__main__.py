@@ -20,7 +20,6 @@ import time
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from attacks import attacks
 from attacks.attacks import EACH, Attack, Crowd
@@ -28,10 +27,8 @@ from attacks.crowds import ELSEWHERE, elsewhere
 from attacks.guarded import Door, open_doors
 from attacks.victims import Victims
 from peer.apache_kafka import ApacheKafka
+from peer.broker_process import BrokerProcess
 from peer.kafkastore_broker import KafkastoreBroker
-
-if TYPE_CHECKING:
-    from peer.broker_process import BrokerProcess
 
 CALM_S = 1.0  # honest load before the attack and after it
 LATER_S = 30.0

@@ -9,21 +9,17 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from attacks import requests as ask
 from attacks.batches import bomb, plain_batch
 from attacks.crowds import CROWDS
+from attacks.guarded import Door
 from interop.batches import Record, build
 from peer.topics import admin_client, create_topic
 from peer.wire_socket import WireSocket
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from attacks.guarded import Door
 
 PATIENCE_S = 90.0
 TOPICS = 2_000

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 import ssl
 import struct
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 from attacks.guarded import Door, handshake, receive, request, token
-
-if TYPE_CHECKING:
-    import socket
-    from collections.abc import Callable, Iterator
 
 CROWD = 1_000
 ELSEWHERE = "127.0.0.2"

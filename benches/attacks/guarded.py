@@ -10,17 +10,13 @@ import functools
 import socket
 import ssl
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from peer.broker_process import free_port
+from peer.broker_process import BrokerProcess, free_port
 from peer.certificates import Authority
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from peer.broker_process import BrokerProcess
 
 USER, PASSWORD = "alice", "secret"
 LOGIN_MODULE = "org.apache.kafka.common.security"

@@ -8,12 +8,9 @@ serves.
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from peer.wire_socket import frame, request_header
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 NULL_ARRAY = struct.pack(">i", -1)
 

@@ -10,19 +10,15 @@ import contextlib
 import multiprocessing
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from multiprocessing.synchronize import Event
+from typing import Any
 
 from attacks.batches import plain_batch
-from attacks.guarded import receive, request
+from attacks.guarded import Door, receive, request
 from parity.raw_client import RawClient
 from peer.topics import create_topic
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from multiprocessing.synchronize import Event
-
-    from attacks.guarded import Door
 
 PAUSE_S = 0.005
 CONNECT_PAUSE_S = 0.02

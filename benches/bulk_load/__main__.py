@@ -22,12 +22,12 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 from confluent_kafka.admin import AdminClient
 from load.process import cpu_seconds
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 import kafkastore
 import kafkastore.spark
@@ -37,9 +37,6 @@ from peer.broker_process import BrokerProcess
 from peer.jars import connector_jars
 from peer.kafkastore_broker import KafkastoreBroker
 from peer.topics import create_topic, end_offsets
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 VALUE_BYTES = 1000
 PARTITIONS = 4

@@ -6,20 +6,17 @@ import argparse
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from compaction import cleaning, commits
+from compaction.cleaning import Figures
 from compaction.keyed_log import KeyedLog, write
 from interop.batches import CODECS
 from peer.apache_kafka import ApacheKafkaForMeasurement
+from peer.broker_process import BrokerProcess
 from peer.kafkastore_broker import KafkastoreBroker
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from compaction.cleaning import Figures
-    from peer.broker_process import BrokerProcess
 
 KAFKA, OURS = "kafka", "kafkastore"
 CLASSES: dict[str, type[BrokerProcess]] = {KAFKA: ApacheKafkaForMeasurement, OURS: KafkastoreBroker}

@@ -11,20 +11,17 @@ import shutil
 import threading
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 from load.process import cpu_seconds, memory_mb
 from load.wire import Connection, batch, produce_frame, wait_until_led
 
+from compaction.keyed_log import Written
 from interop.transplant import OF_THE_TARGET, read_checkpoint, write_checkpoint
+from peer.broker_process import BrokerProcess
 from peer.topics import admin_client, create_topic
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from compaction.keyed_log import Written
-    from peer.broker_process import BrokerProcess
 
 COMPACTED, LOAD = "compacted", "load"
 SETTINGS: Final = {"log.cleaner.backoff.ms": "500", "log.segment.delete.delay.ms": "1000"}

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import struct
 import time
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from load.process import cpu_seconds, memory_mb
 from load.wire import Connection, frame, string
 
+from compaction.cleaning import Figures
+from peer.broker_process import BrokerProcess
 from peer.topics import create_topic
-
-if TYPE_CHECKING:
-    from compaction.cleaning import Figures
-    from peer.broker_process import BrokerProcess
 
 TOPIC: Final = "orders.of.all.shops"
 GROUPS, PARTITIONS = 1000, 50

@@ -5,17 +5,15 @@ from __future__ import annotations
 
 import struct
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 from crc32c import crc32c
 
 from interop.batches import CODECS, compress, varint
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 RECORDS_A_BATCH: Final = 80  # 16 KiB of records of 200 bytes: the batch size of Java's producer
 KEY_BYTES: Final = 8

@@ -17,8 +17,9 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from control.measure import Asker, Heartbeats, Holds
 from kafkastore.cli.broker_process import collect_seldom
@@ -26,9 +27,6 @@ from kafkastore.config import BrokerConfig
 from kafkastore.requests.registry import APIS, BY_NAME
 from kafkastore.server.broker import Broker
 from unit import expensive
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 LAST: Final = ("OffsetDelete", "DeleteGroups", "DeleteTopics")
 """Measured last, because they delete what the other requests ask about."""

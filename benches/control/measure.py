@@ -12,13 +12,11 @@ import struct
 import time
 from asyncio import events
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Final
+from multiprocessing.connection import Connection
+from typing import Any, Final
 
 from kafkastore._core import request_encoder
 from kafkastore.requests.registry import BY_KEY, BY_NAME
-
-if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
 
 LIMIT_S: Final = 60.0
 PAUSE_S: Final = 0.005

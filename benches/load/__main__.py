@@ -8,15 +8,12 @@ import statistics
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from load.record import commit, machine, write_record
 from load.scenarios import BETTER_HIGHER, SCENARIOS, Figures
 from peer.apache_kafka import ApacheKafkaForMeasurement
+from peer.broker_process import BrokerProcess
 from peer.kafkastore_broker import KafkastoreBroker
-
-if TYPE_CHECKING:
-    from peer.broker_process import BrokerProcess
 
 NOISY_CORES = 0.25  # CPU of other processes, in cores, above which the record has a warning
 Measured = dict[tuple[str, str, str], list[float]]  # (kind, scenario, figure) -> a value for each round

@@ -12,22 +12,18 @@ import statistics
 import struct
 import threading
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from load.process import cpu_seconds, machine_cpu_seconds, memory_mb
 from load.wire import LIMIT_BYTES, Connection, Run, batch, fetch, fetch_frame, produce, produce_frame, wait_until_led
+from peer.broker_process import BrokerProcess
 from peer.topics import create_topic
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from peer.broker_process import BrokerProcess
 
 SECONDS = 3.0
 FETCH_BYTES = 256 << 20

@@ -19,18 +19,14 @@ import sys
 import tempfile
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
 from control.measure import Client, Heartbeats
 
 from kafkastore._core import decode_response, request_encoder
-from kafkastore.requests.registry import BY_NAME
+from kafkastore.requests.registry import BY_NAME, Api
 from unit import expensive
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from kafkastore.requests.registry import Api
 
 PATIENCE_S: Final = 600.0
 IN_A_REQUEST: Final = 10_000
@@ -156,11 +152,7 @@ class Operator:
 
     def metadata(self) -> None:
         api = BY_NAME["Metadata"]
-        values = {
-            "topics": None,
-            "allow_auto_topic_creation": False,
-            "include_topic_authorized_operations": False,
-        }
+        values = {"topics": None, "allow_auto_topic_creation": False, "include_topic_authorized_operations": False}
         found = self._ask("Metadata", request_encoder(api.key, api.max_version).row(values))
         _all_done(found.topics, self.topics)
 

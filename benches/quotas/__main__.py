@@ -19,19 +19,16 @@ import argparse
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from parity.raw_client import RawClient
 from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerProcess
 from peer.topics import create_topic
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from peer.broker_process import BrokerProcess
 
 VALUE = b"v" * 5_000
 LIMIT = 2_000_000

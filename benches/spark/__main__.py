@@ -17,23 +17,19 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from load.record import commit, machine, write_record
 from pyspark.sql import SparkSession
-from readers import QUERIES, readers
+from readers import QUERIES, Answer, Reader, readers
 from topic import Load, fill
 from writers import SINKS, measure_writes
 
 from kafkastore.spark import configure
 from peer.apache_kafka import ApacheKafkaForMeasurement
+from peer.broker_process import BrokerProcess
 from peer.jars import connector_jars
 from peer.kafkastore_broker import KafkastoreBroker
-
-if TYPE_CHECKING:
-    from readers import Answer, Reader
-
-    from peer.broker_process import BrokerProcess
 
 GOALS = {
     (1000, "none"): {"count": 40, "ts": 15, "key": 12, "sumlen": 8, "all": 10},

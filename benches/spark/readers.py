@@ -17,24 +17,20 @@ import datetime as dt
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's usual name
 from topic import FIRST_MS, SPAN_MS
 
 import kafkastore
 from kafkastore.spark import scan_segments, schema, segments
+from peer.broker_process import BrokerProcess
 from peer.kafkastore_broker import executable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from pyspark.sql import DataFrame, SparkSession
-
-    from peer.broker_process import BrokerProcess
 
 Answer = tuple[int, ...] | None
 QUERIES = ("count", "sumlen", "ts", "key", "json", "all", "parquet", "export", "stream")

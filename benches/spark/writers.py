@@ -9,17 +9,13 @@ from __future__ import annotations
 import itertools
 import sys
 import time
-from typing import TYPE_CHECKING
 
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's usual name
 from topic import TOPIC_CONFIG, Load
 
+from peer.broker_process import BrokerProcess
 from peer.topics import admin_client, create_topic, end_offsets
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-    from peer.broker_process import BrokerProcess
 
 USERS = 100_000
 LIMIT_S = 60

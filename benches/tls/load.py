@@ -9,17 +9,15 @@ import json
 import subprocess
 import sys
 import uuid
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from peer.broker_process import wait_until
 from peer.cache import digest, filled
 from peer.go_program import ENVIRONMENT
 from peer.topics import admin_client, create_topic, end_offsets
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SOURCES: Final = Path(__file__).parent
 LIMIT_S: Final = 120

@@ -16,14 +16,12 @@ import statistics
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from parity.raw_client import RawClient
+from peer.broker_process import BrokerProcess
 from peer.kafkastore_broker import KafkastoreBroker
 from tls.load import Figures, Target, counts_bytes, fill, measure, shown
-
-if TYPE_CHECKING:
-    from peer.broker_process import BrokerProcess
 
 SCENARIOS: Final = ("p16k_c4", "small_c16", "fetch")
 AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"

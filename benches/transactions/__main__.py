@@ -13,15 +13,13 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from peer.apache_kafka import ApacheKafkaForMeasurement
+from peer.broker_process import BrokerProcess
 from peer.cache import digest, filled
 from peer.go_program import ENVIRONMENT
 from peer.kafkastore_broker import KafkastoreBroker
-
-if TYPE_CHECKING:
-    from peer.broker_process import BrokerProcess
 
 SOURCES: Final = Path(__file__).parent
 CASES: Final = [

@@ -9,7 +9,7 @@ decision on one operation is a case.
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from clients.acl_world import (
     ALL,
@@ -30,11 +30,9 @@ from clients.acl_world import (
     TOPIC,
     TRANSACTIONAL_ID,
     Acl,
+    AclWorld,
 )
-
-if TYPE_CHECKING:
-    from clients.acl_world import AclWorld
-    from parity.raw_client import RawClient
+from parity.raw_client import RawClient
 
 NAMES = ("a", "aa", "aab", "aabc", "ab", "b", "ba", "bab", "hardcode", "a.b", "a-b", "z")
 MISSING = ("aax", "y")

@@ -8,18 +8,13 @@ from __future__ import annotations
 
 import socket
 import ssl
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from parity.raw_client import ANSWER_TIMEOUT_SECONDS, RawClient
-from peer.broker_process import free_port, wait_until
-from peer.certificates import Authority
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from peer.broker_factory import BrokerFactory
-    from peer.broker_process import BrokerProcess
-    from peer.certificates import Pair
+from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerProcess, free_port, wait_until
+from peer.certificates import Authority, Pair
 
 AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 ADMIN = "CN=admin"

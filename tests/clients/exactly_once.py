@@ -8,21 +8,17 @@ another. The brokers and the programs are killed with SIGKILL; nothing here judg
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from confluent_kafka import Consumer, Message, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from cluster.cluster import Cluster
 from peer.broker_factory import BrokerFactory
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
-    from peer.broker_process import BrokerProcess
+from peer.broker_process import BrokerProcess
 
 STALL_S = 90.0
 RESTART_S = 2.0
@@ -31,10 +27,7 @@ RESTART_S = 2.0
 WRITE_S = 2.0
 """How long a kill waits for an open transaction."""
 
-QUICK = {
-    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
-    "group.min.session.timeout.ms": "1000",
-}
+QUICK = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "200", "group.min.session.timeout.ms": "1000"}
 
 
 @dataclass(frozen=True)
@@ -58,11 +51,8 @@ def running(folder: Path, count: int, against: str = "kafkastore") -> Iterator[S
     """One broker of either kind, or several of ours."""
     if count > 1:
         assert against == "kafkastore", "several brokers are ours"
-        cluster = Cluster(folder, overrides=QUICK, size=count)
-        try:
-            yield Servers(cluster.start().brokers)
-        finally:
-            cluster.close()
+        with Cluster(folder, overrides=QUICK, size=count).running() as cluster:
+            yield Servers(cluster.brokers)
     else:
         factory = BrokerFactory(against, folder)
         try:

@@ -12,10 +12,7 @@ import json
 import signal
 import sys
 import threading
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from types import FrameType
+from types import FrameType
 
 SESSION_TIMEOUT_MS = 2000
 HEARTBEAT_MS = 200

@@ -7,13 +7,10 @@ end of a transaction leaves the producer epoch as it is (KIP-890 without its sec
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from clients.transactional import Librdkafka, in_order
+from clients.transactional import Librdkafka, Script, Values, in_order
 from peer.other_programs import call, kafkajs_program, sarama_program
-
-if TYPE_CHECKING:
-    from clients.transactional import Script, Values
 
 
 @dataclass(frozen=True)

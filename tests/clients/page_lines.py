@@ -11,16 +11,12 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from peer.broker_process import BrokerProcess
 from tidy.blocks import Block, blocks, is_for_a_shell, is_set_up
 from tidy.sources import ROOT, source
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from peer.broker_process import BrokerProcess
 
 RUN_PAGES = ("README.md", "docs/first-steps.md", "docs/scan.md", "docs/operations.md")
 LIMIT_S = 120
@@ -35,11 +31,7 @@ class PlainShell:
         self.imports: list[str] = []
         (folder / "data").symlink_to(broker.log_dir)
         (folder / "server.properties").symlink_to(broker.properties_file)
-        self.replaced = {
-            "localhost:9092": broker.bootstrap,
-            "/var/lib/kafka": "data",
-            "/lake": "lake",
-        }
+        self.replaced = {"localhost:9092": broker.bootstrap, "/var/lib/kafka": "data", "/lake": "lake"}
         programs = f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"
         self.environment = {"PATH": programs, "HOME": str(folder)}
         self.environment |= {name: os.environ[name] for name in ("JAVA_HOME", "LD_LIBRARY_PATH") if name in os.environ}

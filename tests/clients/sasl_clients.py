@@ -3,27 +3,13 @@ what it reads."""
 
 from __future__ import annotations
 
-import asyncio
-import base64
 import ssl
-import subprocess
-import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
-from confluent_kafka import Consumer, Producer, TopicPartition
-from kafka import KafkaConsumer, KafkaProducer
-
-from peer.go_program import call as call_go
-from peer.java_tools import JavaRecord
-from peer.other_programs import call as call_program
-from peer.other_programs import kafkajs_program
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from peer.java_tools import JavaTools
+from clients import round_trips
+from peer.java_tools import JavaRecord, JavaTools
 
 VALUES = [b"%d" % number for number in range(200)]
 
@@ -79,12 +65,7 @@ class Login:
     def as_json(self) -> dict[str, str]:
         """For our programs in Go and JavaScript."""
         authority = "" if self.authority is None else str(self.authority)
-        return {
-            "mechanism": self.mechanism,
-            "user": self.user,
-            "password": self.password,
-            "authority": authority,
-        }
+        return {"mechanism": self.mechanism, "user": self.user, "password": self.password, "authority": authority}
 
     def python(self) -> dict[str, Any]:
         """Settings for kafka-python and aiokafka."""
@@ -101,49 +82,19 @@ class Login:
 
 
 def librdkafka(login: Login, topic: str, _: JavaTools) -> list[bytes]:
-    producer = Producer(login.rd())
-    for value in VALUES:
-        producer.produce(topic, value, partition=0)
-    assert producer.flush(30) == 0
-    consumer = Consumer(login.rd(group_id="none", enable_auto_commit=False))
-    consumer.assign([TopicPartition(topic, 0, 0)])
-    found: list[bytes] = []
-    until = time.monotonic() + 60
-    while len(found) < len(VALUES) and time.monotonic() < until:
-        messages = consumer.consume(len(VALUES) - len(found), 1)
-        found += [message.value() or b"" for message in messages if message.error() is None]
-    consumer.close()
-    return found
+    return round_trips.librdkafka(login.rd(), topic, VALUES)
 
 
 def kafka_python(login: Login, topic: str, _: JavaTools) -> list[bytes]:
-    producer = KafkaProducer(**login.python())
-    for value in VALUES:
-        producer.send(topic, value)
-    producer.flush(30)
-    producer.close()
-    consumer = KafkaConsumer(topic, auto_offset_reset="earliest", consumer_timeout_ms=20_000, **login.python())
-    found = [next(consumer).value for _ in VALUES]
-    consumer.close()
-    return found
+    return round_trips.kafka_python(login.python(), topic, VALUES)
 
 
 def aiokafka(login: Login, topic: str, _: JavaTools) -> list[bytes]:
-    async def run() -> list[bytes]:
-        async with AIOKafkaProducer(**login.python()) as producer:
-            for value in VALUES:
-                await producer.send(topic, value)
-        async with AIOKafkaConsumer(topic, auto_offset_reset="earliest", **login.python()) as consumer:
-            return [(await asyncio.wait_for(consumer.getone(), 30)).value for _ in VALUES]
-
-    return asyncio.run(run())
+    return round_trips.aiokafka(login.python(), topic, VALUES)
 
 
 def kcat(login: Login, topic: str, _: JavaTools) -> list[bytes]:
-    given = [part for name, value in login.rd().items() for part in ("-X", f"{name}={value}")]
-    subprocess.run(["kcat", "-P", "-t", topic, *given], input=b"\n".join(VALUES), check=True, timeout=60)
-    read = ["kcat", "-C", "-e", "-q", "-t", topic, "-o", "beginning", *given]
-    return subprocess.run(read, check=True, timeout=60, capture_output=True).stdout.rstrip(b"\n").split(b"\n")
+    return round_trips.kcat(login.rd(), topic, VALUES)
 
 
 def java_clients(login: Login, topic: str, java: JavaTools) -> list[bytes]:
@@ -156,18 +107,11 @@ def java_clients(login: Login, topic: str, java: JavaTools) -> list[bytes]:
 
 
 def franz_go(login: Login, topic: str, _: JavaTools) -> list[bytes]:
-    sent = [{"partition": 0, "value": base64.b64encode(value).decode(), "headers": []} for value in VALUES]
-    call_go("produce", login.bootstrap, topic=topic, codec="none", records=sent, security=login.as_json())
-    read = call_go("consume", login.bootstrap, topic=topic, security=login.as_json())
-    return [base64.b64decode(one["value"]) for one in read]
+    return round_trips.franz_go(login.bootstrap, login.as_json(), topic, VALUES)
 
 
 def kafkajs(login: Login, topic: str, _: JavaTools) -> list[bytes]:
-    values = [value.decode() for value in VALUES]
-    program, given = kafkajs_program(), login.as_json()
-    call_program(program, "produce", login.bootstrap, topic=topic, values=values, security=given)
-    read = call_program(program, "read", login.bootstrap, topic=topic, count=len(values), security=given)
-    return [value.encode() for _, _, value in sorted(read)]
+    return round_trips.kafkajs(login.bootstrap, login.as_json(), topic, VALUES)
 
 
 CLIENTS = [librdkafka, kafka_python, aiokafka, kcat, java_clients, franz_go, kafkajs]

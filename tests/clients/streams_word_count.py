@@ -20,21 +20,17 @@ import tempfile
 import threading
 import time
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaError, Message, Producer
 
 from clients.exactly_once import CommittedReader, Servers, running
+from peer.broker_process import BrokerProcess
 from peer.java_programs import STREAMS, STREAMS_POM, JavaProcess, classpath
 from peer.topics import place_of, read_topic, wait_until_stable
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from peer.broker_process import BrokerProcess
 
 APPLICATION, INPUT, OUTPUT = "word-count", "numbered", "counts-of-words"
 CHANGELOG, REPARTITION = f"{APPLICATION}-counts-changelog", f"{APPLICATION}-words-repartition"

@@ -10,8 +10,11 @@ from __future__ import annotations
 import os
 import random
 import uuid
+from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer
@@ -45,14 +48,9 @@ from clients.acl_world import (
     Acl,
     AclWorld,
 )
+from parity.raw_client import RawClient
+from peer.broker_factory import BrokerFactory
 from peer.broker_process import wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from parity.raw_client import RawClient
-    from peer.broker_factory import BrokerFactory
 
 CASES = int(os.environ.get("KAFKASTORE_ACL_CASES", "500"))
 BOB = "CN=bob,O=Example"
@@ -186,13 +184,11 @@ def test_clients_write_and_read_with_the_acls_that_they_need(world: AclWorld) ->
     def read() -> bytes | str | None:
         consumer = Consumer(world.rd(USER) | {"group.id": "g", "auto.offset.reset": "earliest"})
         consumer.subscribe(["t"])
-        try:
+        with closing(consumer):
             message = consumer.poll(30)
             assert message is not None
             error = message.error()
             return message.value() if error is None else error.name()
-        finally:
-            consumer.close()
 
     assert write() == "TOPIC_AUTHORIZATION_FAILED"
     assert world.add(Acl(USER, WRITE)) == [0]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
@@ -15,9 +16,6 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from clients.conftest import CODECS, START_TIME_MS, Sample, samples
 from peer.broker_process import BrokerProcess, wait_until
 from peer.topics import end_offsets
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 LIMIT_S = 30
 
@@ -103,20 +101,17 @@ def test_one_megabyte_messages_pass_whole(broker: BrokerProcess, topic: str) -> 
     assert [as_sample(record) for record in asyncio.run(round_trip())] == sent
 
 
-def test_consumer_seeks_by_offset_and_by_time(broker: BrokerProcess, topic: str) -> None:
-    async def seek() -> None:
-        await produce(broker, topic, samples(200))
-        partition = TopicPartition(topic, 0)
-        async with consumer(broker) as reader:
-            reader.assign([partition])
-            reader.seek(partition, 150)
-            assert (await take(reader, 1))[0].offset == 150
-            found = (await reader.offsets_for_times({partition: START_TIME_MS + 77}))[partition]
-            assert (found.offset, found.timestamp) == (77, START_TIME_MS + 77)
-            assert await reader.beginning_offsets([partition]) == {partition: 0}
-            assert await reader.end_offsets([partition]) == {partition: 200}
-
-    asyncio.run(seek())
+async def test_consumer_seeks_by_offset_and_by_time(broker: BrokerProcess, topic: str) -> None:
+    await produce(broker, topic, samples(200))
+    partition = TopicPartition(topic, 0)
+    async with consumer(broker) as reader:
+        reader.assign([partition])
+        reader.seek(partition, 150)
+        assert (await take(reader, 1))[0].offset == 150
+        found = (await reader.offsets_for_times({partition: START_TIME_MS + 77}))[partition]
+        assert (found.offset, found.timestamp) == (77, START_TIME_MS + 77)
+        assert await reader.beginning_offsets([partition]) == {partition: 0}
+        assert await reader.end_offsets([partition]) == {partition: 200}
 
 
 def test_group_resumes_at_its_committed_offset(broker: BrokerProcess, topic: str, name: str) -> None:
@@ -134,31 +129,28 @@ def test_group_resumes_at_its_committed_offset(broker: BrokerProcess, topic: str
     assert [as_sample(record) for record in asyncio.run(resume())] == sent[40:]
 
 
-def test_topics_configs_records_and_groups_are_administered(broker: BrokerProcess, name: str) -> None:
-    async def administer() -> None:
-        admin = AIOKafkaAdminClient(bootstrap_servers=broker.bootstrap)
-        await admin.start()
-        try:
-            await admin.create_topics([NewTopic(name, 2, 1, topic_configs={"retention.ms": "5000000"})])
-            await produce(broker, name, samples(30))
-            await admin.create_partitions({name: NewPartitions(3)})
-            (described,) = await admin.describe_topics([name])
-            assert len(described["partitions"]) == 3
-            (answer,) = await admin.describe_configs(
-                [ConfigResource(ConfigResourceType.TOPIC, name, {"retention.ms": None})]
-            )
-            assert answer.resources[0][4][0][:2] == ("retention.ms", "5000000")
-            deleted = await admin.delete_records({TopicPartition(name, 0): RecordsToDelete(12)})
-            assert deleted == {TopicPartition(name, 0): 12}
-            async with consumer(broker, name, group_id=name) as member:
-                await take(member, 18)
-                await member.commit()
-                (group,) = (await admin.describe_consumer_groups([name]))[0].groups
-                assert group[2] == "Stable"
-            assert name in {listed[0] for listed in await admin.list_consumer_groups()}
-            assert (await admin.list_consumer_group_offsets(name))[TopicPartition(name, 0)].offset == 30
-            await admin.delete_topics([name])
-        finally:
-            await admin.close()
-
-    asyncio.run(administer())
+async def test_topics_configs_records_and_groups_are_administered(broker: BrokerProcess, name: str) -> None:
+    admin = AIOKafkaAdminClient(bootstrap_servers=broker.bootstrap)
+    await admin.start()
+    try:
+        await admin.create_topics([NewTopic(name, 2, 1, topic_configs={"retention.ms": "5000000"})])
+        await produce(broker, name, samples(30))
+        await admin.create_partitions({name: NewPartitions(3)})
+        (described,) = await admin.describe_topics([name])
+        assert len(described["partitions"]) == 3
+        (answer,) = await admin.describe_configs(
+            [ConfigResource(ConfigResourceType.TOPIC, name, {"retention.ms": None})]
+        )
+        assert answer.resources[0][4][0][:2] == ("retention.ms", "5000000")
+        deleted = await admin.delete_records({TopicPartition(name, 0): RecordsToDelete(12)})
+        assert deleted == {TopicPartition(name, 0): 12}
+        async with consumer(broker, name, group_id=name) as member:
+            await take(member, 18)
+            await member.commit()
+            (group,) = (await admin.describe_consumer_groups([name]))[0].groups
+            assert group[2] == "Stable"
+        assert name in {listed[0] for listed in await admin.list_consumer_groups()}
+        assert (await admin.list_consumer_group_offsets(name))[TopicPartition(name, 0)].offset == 30
+        await admin.delete_topics([name])
+    finally:
+        await admin.close()

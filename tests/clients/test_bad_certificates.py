@@ -6,16 +6,12 @@ Runs against Apache Kafka as well (``--against kafka``).
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from peer.bad_certificates import Shown, authority, bad, good, pem, refuses, rsa, self_signed
+from peer.broker_factory import BrokerFactory
 from peer.broker_process import free_port
 from peer.certificates import Authority
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from peer.broker_factory import BrokerFactory
 
 LEAST_KINDS = 40
 REFUSED_S = 30.0

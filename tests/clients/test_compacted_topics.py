@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import pytest
 from confluent_kafka import KafkaError, Message, Producer
 
 from interop.transplant import read_checkpoint
-from peer.broker_process import wait_until
-from peer.java_tools import JavaError, JavaRecord
+from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerProcess, wait_until
+from peer.java_tools import JavaError, JavaRecord, JavaTools
 from peer.topics import create_topic, end_offsets, read_topic
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from peer.broker_factory import BrokerFactory
-    from peer.broker_process import BrokerProcess
-    from peer.java_tools import JavaTools
 
 COMPACTED = {"cleanup.policy": "compact", "segment.bytes": "4194304", "max.message.bytes": "4194304"}
 SOON = {

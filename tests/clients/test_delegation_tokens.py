@@ -9,23 +9,17 @@ import base64
 import re
 import struct
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from clients.sasl_clients import Login
-from clients.test_sasl import PASSWORD, authenticate, handshake, has_metadata, scram_final, start
-from peer.java_tools import JavaError, JavaRecord
+from clients.test_sasl import PASSWORD, Guarded, authenticate, handshake, has_metadata, scram_final, start
+from peer.java_tools import JavaError, JavaRecord, JavaTools, ToolResult
 from peer.topics import create_topic
 from peer.wire_socket import WireSocket
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from clients.test_sasl import Guarded
-    from peer.java_tools import JavaTools, ToolResult
 
 __all__ = ["start"]
 

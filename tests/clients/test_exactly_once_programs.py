@@ -5,14 +5,11 @@ KIP-129 and KIP-447 (Streams), KIP-618 (Connect's source connectors); H11, H14
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from clients import connect_file_source, streams_word_count
 from clients.connect_file_source import wrong_lines
 from clients.streams_word_count import wrong_counts
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_streams_counts_each_word_exactly_once_after_a_kill(tmp_path: Path, against: str) -> None:

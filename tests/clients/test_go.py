@@ -4,17 +4,14 @@ two."""
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from clients.conftest import CODECS, START_TIME_MS, Sample, samples
+from peer.broker_process import BrokerProcess
 from peer.go_program import GoError, call
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from peer.broker_process import BrokerProcess
 
 
 def base64_of(data: bytes | None) -> str | None:

@@ -7,16 +7,13 @@ restarted place keys differently from those that have not, so that for a while t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from cluster.growth import LIMIT_S, Run
 from cluster.stores import ON_SQLITE
 from proof.seeds import first_seed
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 BROKERS = 3
 

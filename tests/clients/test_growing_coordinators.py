@@ -4,8 +4,9 @@ a group's coordinator."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -14,10 +15,6 @@ from confluent_kafka.admin import AdminClient, NewPartitions
 from kafkastore.coordinator.runtime.partitioning import partition_for
 from peer.kafkastore_broker import KafkastoreBroker
 from peer.topics import create_topic, read_topic
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 LIMIT_S = 30.0
 GROUPS = [f"group-{number}" for number in range(8)]

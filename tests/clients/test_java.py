@@ -4,8 +4,8 @@ client."""
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,9 +13,6 @@ from clients.conftest import CODECS, START_TIME_MS, samples
 from peer.broker_process import BrokerProcess, wait_until
 from peer.java_tools import JavaError, JavaRecord, JavaTools
 from peer.topics import end_offsets
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 LIMIT_S = 30
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
@@ -15,9 +16,6 @@ from clients import conftest
 from clients.conftest import CODECS, START_TIME_MS, Sample
 from peer.broker_process import BrokerProcess, wait_until
 from peer.topics import end_offsets
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 LIMIT_S = 30
 

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from clients.conftest import CODECS, samples
 from clients.test_librdkafka import produce
 from clients.transactional import Java, Script, send, step
+from peer.broker_factory import BrokerFactory
 from peer.broker_process import BrokerProcess, wait_until
+from peer.java_tools import JavaTools, ToolResult
 from peer.topics import create_topic
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from peer.broker_factory import BrokerFactory
-    from peer.java_tools import JavaTools, ToolResult
 
 LIMIT_S = 30
 

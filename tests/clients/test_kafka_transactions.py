@@ -4,7 +4,7 @@ transactions of producers that do not."""
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -12,13 +12,10 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from clients.transactional import Librdkafka, Script, send, step
 from parity.batch import record_batch
 from parity.raw_client import RawClient
-from peer.broker_process import wait_until
+from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerProcess, wait_until
+from peer.java_tools import JavaTools, ToolResult
 from peer.topics import create_topic, last_stable_offsets, read_topic, wait_until_stable
-
-if TYPE_CHECKING:
-    from peer.broker_factory import BrokerFactory
-    from peer.broker_process import BrokerProcess
-    from peer.java_tools import JavaTools, ToolResult
 
 LIMIT_S = 30
 TIMEOUT_MS = 600_000

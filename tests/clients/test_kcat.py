@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import subprocess
-from typing import TYPE_CHECKING
 
 import pytest
 
 from clients.conftest import CODECS
-
-if TYPE_CHECKING:
-    from peer.broker_process import BrokerProcess
+from peer.broker_process import BrokerProcess
 
 LIMIT_S = 30
 

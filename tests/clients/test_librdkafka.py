@@ -6,18 +6,15 @@ Its groups are in test_group_rebalance.py, its admin client in test_librdkafka_a
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from clients.conftest import CODECS, START_TIME_MS, Sample, samples
+from peer.broker_process import BrokerProcess
 from peer.topics import end_offsets, read_topic
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from peer.broker_process import BrokerProcess
 
 FLUSH_LIMIT_S = 30
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
@@ -25,9 +26,6 @@ from clients.conftest import samples
 from clients.test_librdkafka import produce
 from peer.broker_process import BrokerProcess, wait_until
 from peer.topics import admin_client, end_offsets
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 LIMIT_S = 20
 

@@ -5,23 +5,18 @@ from __future__ import annotations
 import re
 import sys
 import urllib.request
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from prometheus_client.parser import text_string_to_metric_families
 
 from parity.raw_client import RawClient
-from peer.broker_process import wait_until
+from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerProcess, wait_until
 from peer.topics import create_topic
 from tidy.blocks import expanded, inline_code
 from tidy.sources import pages
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from peer.broker_factory import BrokerFactory
-    from peer.broker_process import BrokerProcess
 
 RECORDS = 500
 OFFSETS_PARTITIONS = 4

@@ -2,42 +2,33 @@
 
 from __future__ import annotations
 
-import asyncio
 import http.server
 import json
 import os
 import subprocess
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import confluent_kafka
 import pytest
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.abc import AbstractTokenProvider as AiokafkaTokens
-from confluent_kafka import Consumer, Producer, TopicPartition
-from kafka import KafkaConsumer, KafkaProducer
 from kafka.net.sasl.oauth import AbstractTokenProvider as KafkaPythonTokens
 
+from clients import round_trips
 from clients.test_sasl import authenticate, handshake, has_metadata
-from peer.broker_process import free_port, wait_until
-from peer.go_program import call as call_go
+from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerProcess, free_port, wait_until
 from peer.java_tools import JavaRecord, JavaTools
-from peer.other_programs import call as call_program
-from peer.other_programs import kafkajs_program
 from peer.token_endpoint import CLIENT_ID, CLIENT_SECRET, TokenEndpoint
 from peer.tokens import AuthorizationServer, encode
 from peer.topics import create_topic
 from peer.wire_socket import WireSocket
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from peer.broker_factory import BrokerFactory
-    from peer.broker_process import BrokerProcess
 
 SASL_AUTHENTICATION_FAILED = 58
 VALUES = [b"%d" % number for number in range(100)]
@@ -113,19 +104,16 @@ def librdkafka(guarded: Guarded, topic: str) -> list[bytes]:
         "sasl.mechanism": "OAUTHBEARER",
         "oauth_cb": lambda _: (guarded.server.token(), time.time() + 600),
     }
-    producer = Producer(given)
-    for value in VALUES:
-        producer.produce(topic, value, partition=0)
-    assert producer.flush(30) == 0
-    consumer = Consumer(given | {"group.id": "none", "enable.auto.commit": False})
-    consumer.assign([TopicPartition(topic, 0, 0)])
-    found: list[bytes] = []
-    until = time.monotonic() + 30
-    while len(found) < len(VALUES) and time.monotonic() < until:
-        messages = consumer.consume(len(VALUES) - len(found), 1)
-        found += [message.value() or b"" for message in messages if message.error() is None]
-    consumer.close()
-    return found
+    return round_trips.librdkafka(given, topic, VALUES)
+
+
+def for_python(guarded: Guarded, provider: object) -> dict[str, Any]:
+    return {
+        "bootstrap_servers": guarded.bootstrap,
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": "OAUTHBEARER",
+        "sasl_oauth_token_provider": provider,
+    }
 
 
 def kafka_python(guarded: Guarded, topic: str) -> list[bytes]:
@@ -133,21 +121,7 @@ def kafka_python(guarded: Guarded, topic: str) -> list[bytes]:
         def token(self) -> str:
             return guarded.server.token()
 
-    given: dict[str, Any] = {
-        "bootstrap_servers": guarded.bootstrap,
-        "security_protocol": "SASL_PLAINTEXT",
-        "sasl_mechanism": "OAUTHBEARER",
-        "sasl_oauth_token_provider": Tokens(),
-    }
-    producer = KafkaProducer(**given)
-    for value in VALUES:
-        producer.send(topic, value)
-    producer.flush(30)
-    producer.close()
-    consumer = KafkaConsumer(topic, auto_offset_reset="earliest", consumer_timeout_ms=20_000, **given)
-    found = [next(consumer).value for _ in VALUES]
-    consumer.close()
-    return found
+    return round_trips.kafka_python(for_python(guarded, Tokens()), topic, VALUES)
 
 
 def aiokafka(guarded: Guarded, topic: str) -> list[bytes]:
@@ -155,20 +129,7 @@ def aiokafka(guarded: Guarded, topic: str) -> list[bytes]:
         async def token(self) -> str:
             return guarded.server.token(alg="ES256")
 
-    async def run() -> list[bytes]:
-        given: dict[str, Any] = {
-            "bootstrap_servers": guarded.bootstrap,
-            "security_protocol": "SASL_PLAINTEXT",
-            "sasl_mechanism": "OAUTHBEARER",
-            "sasl_oauth_token_provider": Tokens(),
-        }
-        async with AIOKafkaProducer(**given) as producer:
-            for value in VALUES:
-                await producer.send(topic, value)
-        async with AIOKafkaConsumer(topic, auto_offset_reset="earliest", **given) as consumer:
-            return [(await asyncio.wait_for(consumer.getone(), 30)).value for _ in VALUES]
-
-    return asyncio.run(run())
+    return round_trips.aiokafka(for_python(guarded, Tokens()), topic, VALUES)
 
 
 def as_json(guarded: Guarded) -> dict[str, str]:
@@ -176,19 +137,11 @@ def as_json(guarded: Guarded) -> dict[str, str]:
 
 
 def franz_go(guarded: Guarded, topic: str) -> list[bytes]:
-    import base64
-
-    sent = [{"partition": 0, "value": base64.b64encode(value).decode(), "headers": []} for value in VALUES]
-    call_go("produce", guarded.bootstrap, topic=topic, codec="none", records=sent, security=as_json(guarded))
-    read = call_go("consume", guarded.bootstrap, topic=topic, security=as_json(guarded))
-    return [base64.b64decode(one["value"]) for one in read]
+    return round_trips.franz_go(guarded.bootstrap, as_json(guarded), topic, VALUES)
 
 
 def kafkajs(guarded: Guarded, topic: str) -> list[bytes]:
-    values, program, given = [value.decode() for value in VALUES], kafkajs_program(), as_json(guarded)
-    call_program(program, "produce", guarded.bootstrap, topic=topic, values=values, security=given)
-    read = call_program(program, "read", guarded.bootstrap, topic=topic, count=len(values), security=given)
-    return [value.encode() for _, _, value in sorted(read)]
+    return round_trips.kafkajs(guarded.bootstrap, as_json(guarded), topic, VALUES)
 
 
 def by_endpoint(guarded: Guarded, url: str) -> dict[str, str]:
@@ -243,12 +196,9 @@ def test_records_come_back_with_tokens_of_an_endpoint(
     """The client logs in at a token endpoint by its id and secret (KIP-768)."""
     guarded = start()
     topic = create_topic(guarded.broker.bootstrap, "guarded")
-    endpoint = TokenEndpoint(guarded.server.token)
-    try:
+    with closing(TokenEndpoint(guarded.server.token)) as endpoint:
         assert client(guarded, topic, endpoint.url, java) == VALUES
         assert len(endpoint.agents) >= 2, "the producer and the consumer"
-    finally:
-        endpoint.close()
 
 
 @pytest.mark.parametrize(

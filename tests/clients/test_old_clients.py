@@ -12,23 +12,20 @@ plays each version with each codec.
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from clients.test_kcat import kcat
+from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerProcess
 from peer.old_programs import OLD_JAVA, old_java, old_kafka_python
 from peer.other_programs import call, sarama_program
 from peer.wire_socket import API_VERSIONS, ConnectionClosedError, WireSocket, frame, request_header
 from proof.scope import played
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from peer.broker_factory import BrokerFactory
-    from peer.broker_process import BrokerProcess
 
 PRODUCE, FETCH, OFFSET_COMMIT = 0, 1, 8
 LIMIT_S = 30

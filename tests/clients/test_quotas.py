@@ -11,22 +11,18 @@ import math
 import socket
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from clients.test_kafka_tools import run
 from parity.raw_client import RawClient
-from peer.broker_process import wait_until
+from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerProcess, wait_until
+from peer.java_tools import JavaTools
 from peer.topics import create_topic
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from peer.broker_factory import BrokerFactory
-    from peer.broker_process import BrokerProcess
-    from peer.java_tools import JavaTools
 
 Entity = dict[str, str | None]
 

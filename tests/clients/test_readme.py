@@ -8,18 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from clients.page_lines import LIMIT_S, PlainShell, sections
+from peer.broker_factory import BrokerFactory
 from peer.java_programs import QUICK_JVM
 from spark import class_data
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from peer.broker_factory import BrokerFactory
 
 FIRST_STEPS = "docs/first-steps.md"
 SPARK = "Spark without the broker"

@@ -15,8 +15,10 @@ import socket
 import ssl
 import struct
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import KafkaException, Producer
@@ -29,18 +31,12 @@ from confluent_kafka.admin import (
 )
 
 from clients.sasl_clients import CLIENTS, VALUES, Login
-from peer.broker_process import free_port, wait_until
+from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerProcess, free_port, wait_until
 from peer.certificates import Authority
+from peer.java_tools import JavaTools
 from peer.topics import create_topic
 from peer.wire_socket import WireSocket, frame
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from peer.broker_factory import BrokerFactory
-    from peer.broker_process import BrokerProcess
-    from peer.java_tools import JavaTools
 
 PASSWORD = "a secret, with =signs"
 USER = "alice"

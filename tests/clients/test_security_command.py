@@ -7,8 +7,10 @@ import socket
 import ssl
 import stat
 import subprocess
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -24,14 +26,9 @@ from confluent_kafka.admin import (
 
 from kafkastore._core import issue_certificates
 from peer.broker_process import free_port, wait_until
+from peer.java_tools import JavaTools
 from peer.kafkastore_broker import executable
 from peer.wire_socket import WireSocket
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from peer.java_tools import JavaTools
 
 STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 

@@ -3,7 +3,9 @@ there when kafkastore opens it (KIP-631)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka.admin import (
@@ -17,15 +19,9 @@ from confluent_kafka.admin import (
 )
 
 from clients.test_delegation_tokens import SECRET, Tokens, as_java, settle, write
-from clients.test_sasl import MECHANISMS, start
+from clients.test_sasl import MECHANISMS, Guarded, start
+from peer.java_tools import JavaTools
 from peer.topics import create_topic
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from clients.test_sasl import Guarded
-    from peer.java_tools import JavaTools
 
 __all__ = ["start"]
 

@@ -5,7 +5,6 @@ Each test runs against Apache Kafka as well (``--against kafka``).
 
 from __future__ import annotations
 
-import asyncio
 import datetime as dt
 import json
 import os
@@ -13,27 +12,23 @@ import socket
 import ssl
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 from cryptography.x509.oid import ExtendedKeyUsageOID
-from kafka import KafkaConsumer, KafkaProducer
 
-from peer.broker_process import free_port, wait_until
+from clients import round_trips
+from clients.round_trips import rd_values
+from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerProcess, free_port, wait_until
 from peer.certificates import DAY, NOW, Authority, Pair, encrypted_key, pkcs12
+from peer.java_tools import JavaTools
 from peer.topics import create_topic
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from peer.broker_factory import BrokerFactory
-    from peer.broker_process import BrokerProcess
-    from peer.java_tools import JavaTools
 
 VALUES = [b"%d " % number + b"x" * (number * 97 % 3000) for number in range(500)]
 PASSWORD = "a password"
@@ -121,75 +116,28 @@ def start(broker_factory: BrokerFactory, authority: Authority) -> Callable[..., 
 
 
 def trusting(authority: Authority, how: str) -> dict[str, str]:
-    return {
-        "ssl.client.auth": how,
-        "ssl.truststore.location": str(authority.ca),
-        "ssl.truststore.type": "PEM",
-    }
+    return {"ssl.client.auth": how, "ssl.truststore.location": str(authority.ca), "ssl.truststore.type": "PEM"}
 
 
 # ---- what clients write comes back
 
 
-def rd_values(settings: dict[str, Any], topic: str, count: int) -> list[bytes]:
-    consumer = Consumer(settings | {"group.id": "none", "enable.auto.commit": False})
-    consumer.assign([TopicPartition(topic, 0, 0)])
-    found: list[bytes] = []
-    until = time.monotonic() + 60
-    while len(found) < count and time.monotonic() < until:
-        messages = consumer.consume(count - len(found), 1)
-        found += [message.value() or b"" for message in messages if message.error() is None]
-    consumer.close()
-    return found
-
-
 def librdkafka(secure: Secure, topic: str) -> list[bytes]:
-    producer = Producer(secure.rd())
-    for value in VALUES:
-        producer.produce(topic, value, partition=0)
-    assert producer.flush(30) == 0
-    return rd_values(secure.rd(), topic, len(VALUES))
+    return round_trips.librdkafka(secure.rd(), topic, VALUES)
 
 
 def kafka_python(secure: Secure, topic: str) -> list[bytes]:
-    given: dict[str, Any] = {
-        "bootstrap_servers": secure.bootstrap,
-        "security_protocol": "SSL",
-        "ssl_cafile": str(secure.authority.ca),
-    }
-    producer = KafkaProducer(**given)
-    for value in VALUES:
-        producer.send(topic, value)
-    producer.flush(30)
-    producer.close()
-    consumer = KafkaConsumer(topic, auto_offset_reset="earliest", consumer_timeout_ms=20_000, **given)
-    found = [next(consumer).value for _ in VALUES]
-    consumer.close()
-    return found
+    given = {"bootstrap_servers": secure.bootstrap, "security_protocol": "SSL", "ssl_cafile": str(secure.authority.ca)}
+    return round_trips.kafka_python(given, topic, VALUES)
 
 
 def aiokafka(secure: Secure, topic: str) -> list[bytes]:
-    async def run() -> list[bytes]:
-        given: dict[str, Any] = {
-            "bootstrap_servers": secure.bootstrap,
-            "security_protocol": "SSL",
-            "ssl_context": secure.context(),
-        }
-        async with AIOKafkaProducer(**given) as producer:
-            for value in VALUES:
-                await producer.send(topic, value)
-        async with AIOKafkaConsumer(topic, auto_offset_reset="earliest", **given) as consumer:
-            return [(await asyncio.wait_for(consumer.getone(), 30)).value for _ in VALUES]
-
-    return asyncio.run(run())
+    given = {"bootstrap_servers": secure.bootstrap, "security_protocol": "SSL", "ssl_context": secure.context()}
+    return round_trips.aiokafka(given, topic, VALUES)
 
 
 def kcat(secure: Secure, topic: str) -> list[bytes]:
-    given = ["-X", "security.protocol=ssl", "-X", f"ssl.ca.location={secure.authority.ca}", "-b", secure.bootstrap]
-    lines = b"\n".join(VALUES)
-    subprocess.run(["kcat", "-P", "-t", topic, *given], input=lines, check=True, timeout=60)
-    read = ["kcat", "-C", "-e", "-q", "-t", topic, "-o", "beginning", *given]
-    return subprocess.run(read, check=True, timeout=60, capture_output=True).stdout.rstrip(b"\n").split(b"\n")
+    return round_trips.kcat(secure.rd(), topic, VALUES)
 
 
 @pytest.mark.parametrize("client", [librdkafka, kafka_python, aiokafka, kcat])

@@ -6,8 +6,8 @@ KIP-98 (transactions), KIP-447 (offsets with the group's metadata), KIP-890 (an 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from contextlib import closing
-from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
@@ -15,14 +15,10 @@ from confluent_kafka import Consumer, TopicPartition
 from clients.java_versions import JavaVersions
 from clients.other_clients import Kafkajs, Sarama
 from clients.transactional import Aiokafka, Client, Go, Java, KafkaPython, Librdkafka, Script, Values, copy, send, step
+from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerProcess
 from peer.topics import create_topic, end_offsets, last_stable_offsets, wait_until_stable
 from proof.scope import played
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from peer.broker_factory import BrokerFactory
-    from peer.broker_process import BrokerProcess
 
 PROGRAMS = ["librdkafka", "franz-go", "aiokafka", "kafka-python", "sarama", "kafkajs"]
 CLIENTS = ["java", "java-3.9", "java-2.8", "java-0.11", *PROGRAMS]

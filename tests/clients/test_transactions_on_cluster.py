@@ -5,8 +5,8 @@ KIP-98, KIP-447, KIP-890; H14
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,9 +16,6 @@ from clients.java_versions import JavaVersions
 from clients.transactional import Client, Java
 from cluster.cluster import Cluster
 from proof.scope import played
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 JAVA_CLIENTS = ["java", "java-3.9", "java-2.8", "java-0.11"]
 

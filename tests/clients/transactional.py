@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import kafka
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
@@ -20,12 +21,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 from kafka.structs import OffsetAndMetadata
 
 from peer import go_program
+from peer.java_tools import JavaTools
 from peer.topics import read_topic
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from peer.java_tools import JavaTools
 
 Step = dict[str, Any]
 Values = list[tuple[int, str]]
@@ -402,8 +399,4 @@ class Go:
 
 
 def _arguments(script: Script) -> dict[str, Any]:
-    return {
-        "transactional_id": script.transactional_id,
-        "timeout_ms": script.timeout_ms,
-        "steps": list(script.steps),
-    }
+    return {"transactional_id": script.transactional_id, "timeout_ms": script.timeout_ms, "steps": list(script.steps)}

@@ -20,10 +20,11 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
@@ -33,9 +34,6 @@ from peer.broker_process import wait_until
 from peer.jars import classpath
 from peer.java_programs import QUICK_JVM
 from peer.topics import acked_place, place_of, read_topic
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 TOPIC = "bounced"
 PARTITIONS = 2

@@ -20,16 +20,15 @@ import signal
 import struct
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from typing import Any
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from parity.batch import record_batch
 from parity.raw_client import RawClient
 from peer.broker_process import hang, wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 TOPIC = "closest"
 ON_TWO = "on-two"
@@ -298,9 +297,6 @@ def _after_another_leader(brokers: Brokers) -> Iterator[tuple[str, Answer]]:
 
 
 if __name__ == "__main__":
-    asked = Brokers(sys.argv[1:4])
-    try:
+    with closing(Brokers(sys.argv[1:4])) as asked:
         json.dump(answers(asked, int(sys.argv[4])), sys.stdout, indent=1)
         sys.stdout.write("\n")
-    finally:
-        asked.close()

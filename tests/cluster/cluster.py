@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewTopic, PartitionMetadata
 
 from kafkastore.config.secret import new_secret, write_secret
 from parity.raw_client import RawClient
 from peer.broker_process import free_port, wait_until
 from peer.kafkastore_broker import KafkastoreBroker
 from peer.zookeeper import ZookeeperProcess
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from confluent_kafka.admin import PartitionMetadata
 
 SESSION_MS = 3_000
 """The timeout of the brokers' sessions: how long a broker that hangs stays the leader of its partitions."""
@@ -131,6 +127,15 @@ class Cluster:
             self.zookeeper.start()
         self.start_brokers()
         return self
+
+    @contextmanager
+    def running(self) -> Iterator[Self]:
+        """Started, and closed at the end of the block."""
+        try:
+            self.start()
+            yield self
+        finally:
+            self.close()
 
     def start_brokers(self) -> None:
         """Starts the brokers that do not run, all at once."""

@@ -6,14 +6,13 @@ It keeps its place itself: what it was given twice it has twice.
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Self
+from contextlib import closing
+from types import TracebackType
+from typing import Self
 
 from confluent_kafka import Consumer, TopicPartition
 
 from peer.topics import place_of
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 Found = dict[int, list[str]]
 """The values of each partition in the order in which they were read."""
@@ -54,8 +53,7 @@ class CommittedReader(threading.Thread):
         return self.count >= count
 
     def run(self) -> None:
-        reader = Consumer(self._settings)
-        try:
+        with closing(Consumer(self._settings)) as reader:
             reader.assign([TopicPartition(self._topic, number, 0) for number in self.found])
             while not self._enough.is_set():
                 for message in reader.consume(1_000, 0.1):
@@ -64,5 +62,3 @@ class CommittedReader(threading.Thread):
                     else:
                         self.found[place_of(message)[0]].append((message.value() or b"").decode())
                         self.count += 1
-        finally:
-            reader.close()

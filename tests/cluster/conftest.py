@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from cluster.cluster import Cluster
 from cluster.stores import ON_SQLITE
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
 
 @pytest.fixture(params=ON_SQLITE)
 def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
     """Three running brokers. A test that needs the other store, or both, parametrizes this."""
-    made = Cluster(tmp_path, request.param)
-    try:
-        yield made.start()
-    finally:
-        made.close()
+    with Cluster(tmp_path, request.param).running() as made:
+        yield made

@@ -18,13 +18,12 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cluster.cluster import Cluster
 from cluster.doomed_transactions import (
@@ -44,9 +43,6 @@ from cluster.transaction_views import committed_offset, listed, log_ends, open_t
 from parity.raw_client import ConnectionClosedError
 from peer.broker_process import hang, wait_until
 from peer.topics import read_topic
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 STATE_TOPIC, OFFSETS_TOPIC = "__transaction_state", "__consumer_offsets"
 ASSIGNMENT = {
@@ -312,10 +308,7 @@ class Trials:
             self.report.note(one, forgotten_s)
 
 
-EXPIRY = {
-    "transactional.id.expiration.ms": "4000",
-    "transaction.remove.expired.transaction.cleanup.interval.ms": "500",
-}
+EXPIRY = {"transactional.id.expiration.ms": "4000", "transaction.remove.expired.transaction.cleanup.interval.ms": "500"}
 EXPIRING = 250
 """Ids that expire at one kill: more than one batch of tombstones."""
 

@@ -114,12 +114,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m cluster.copies", description=__doc__)
     parser.add_argument("--rounds", type=int, default=1)
     for number in range(parser.parse_args().rounds):
-        with tempfile.TemporaryDirectory(prefix="kafkastore-copies-") as folder:
-            brokers = Cluster(Path(folder))
-            try:
-                copy(brokers.start())
-            finally:
-                brokers.close()
+        with (
+            tempfile.TemporaryDirectory(prefix="kafkastore-copies-") as folder,
+            Cluster(Path(folder)).running() as brokers,
+        ):
+            copy(brokers)
         print(f"round {number}: every record once and in order", flush=True)
 
 

@@ -6,16 +6,11 @@ A transaction writes one record to every partition of the topic and an offset of
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from cluster.raw_producer import RawProducer, error_of
+from cluster.raw_producer import Ask, RawProducer, Request, error_of
 from cluster.transaction_views import committed_offset, state
 from peer.broker_process import wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cluster.raw_producer import Ask, Request
 
 PLACES = [("held", 0), ("kept", 0), ("kept", 1)]
 """The topic and the partition of each record of a transaction; ``held`` is led by the broker that hangs."""

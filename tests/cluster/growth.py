@@ -21,9 +21,9 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from confluent_kafka import ConsumerGroupTopicPartitions, ElectionType, KafkaException
 from confluent_kafka.admin import NewPartitions
@@ -36,9 +36,6 @@ from kafkastore.coordinator.runtime.partitioning import partition_for
 from parity.raw_client import ConnectionClosedError
 from peer.broker_process import wait_until
 from peer.topics import end_offsets, last_stable_offsets, place_of, read_topic
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
 
 OFFSETS, STATE = "__consumer_offsets", "__transaction_state"
 BEFORE = 5

@@ -9,16 +9,13 @@ import random
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from peer.topics import place_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 TOPIC = "grown"
 PARTITIONS = 3

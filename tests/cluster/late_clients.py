@@ -13,18 +13,15 @@ import argparse
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from clients.transactional import Aiokafka, Client, Go, Java, KafkaPython, Librdkafka, Script, Step, copy, send, step
 from cluster.late_requests import REOPENED, SOURCE, TIMEOUT_MS, TOPIC, Bench, Table, api_key, release, row
 from cluster.raw_producer import RawProducer
 from peer.broker_factory import KINDS as BROKERS
 from peer.java_tools import JavaTools
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 KINDS = {
     "Produce": "produce",

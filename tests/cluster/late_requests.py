@@ -15,10 +15,11 @@ import argparse
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 from cluster.raw_producer import RawProducer, Request, decode, error_of
 from cluster.transaction_views import committed_offset, log_ends, open_transactions, state, unfinished
@@ -28,13 +29,7 @@ from parity.raw_client import ConnectionClosedError, RawClient
 from peer.broker_factory import KINDS as BROKERS
 from peer.broker_process import wait_until
 from peer.topics import create_topic, read_topic
-from wire.late_proxy import LateProxy
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import Self
-
-    from wire.late_proxy import HeldRequest
+from wire.late_proxy import HeldRequest, LateProxy
 
 TOPIC, SOURCE, OFFSETS = "late", "source", "__consumer_offsets"
 PARTITIONS = {TOPIC: range(2), OFFSETS: range(4)}

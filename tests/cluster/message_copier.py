@@ -12,14 +12,11 @@ import signal
 import subprocess
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from peer import class_data
 from peer.broker_process import wait_until
 from peer.jars import classpath
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PROGRAM = "org.apache.kafka.tools.TransactionalMessageCopier"
 JVM = ("-Xms32m", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")

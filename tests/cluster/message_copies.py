@@ -17,11 +17,12 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
@@ -31,9 +32,6 @@ from cluster.message_copier import GROUP, Copying, MessageCopier
 from cluster.moves import LogDirMoves, Moves, ReplicaMoves
 from peer.broker_process import wait_until
 from peer.topics import place_of, read_topic, wait_until_stable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 SOURCE, TARGET = "numbers", "copies"
 OFFSETS, STATE = "__consumer_offsets", "__transaction_state"
@@ -282,11 +280,8 @@ def differences(found: Found, wanted: Found) -> Iterable[str]:
 
 def wrong_offsets(bootstrap: str, wanted: Found) -> list[str]:
     """The committed offsets of the copiers' group that are not behind the last record."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": GROUP})
-    try:
+    with closing(Consumer({"bootstrap.servers": bootstrap, "group.id": GROUP})) as consumer:
         found = {one.partition: one.offset for one in consumer.committed([TopicPartition(SOURCE, n) for n in wanted])}
-    finally:
-        consumer.close()
     return [f"the offset of {number} is {found[number]}" for number, of in wanted.items() if found[number] != len(of)]
 
 

@@ -10,18 +10,15 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from itertools import cycle
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from cluster.cluster import Cluster
 from parity.raw_client import ConnectionClosedError, RawClient
 from peer.broker_process import wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from cluster.cluster import Cluster
-    from peer.kafkastore_broker import KafkastoreBroker
+from peer.kafkastore_broker import KafkastoreBroker
 
 PAUSE_S = 0.1
 MOVE_LIMIT_S = 60.0

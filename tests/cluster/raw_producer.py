@@ -7,7 +7,8 @@ own. The producer asks again only after errors that say so. It starts nothing an
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
 
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
@@ -15,9 +16,6 @@ from kafkastore.errors import plain_name
 from parity import messages
 from parity.raw_client import ConnectionClosedError
 from peer.broker_process import POLL_S
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 VERSIONS: Mapping[int, Mapping[str, int]] = {
     1: {"init_producer_id": 4, "add_partitions_to_txn": 3, "produce": 11, "txn_offset_commit": 4, "end_txn": 4},

@@ -9,19 +9,15 @@ from __future__ import annotations
 import socket
 import struct
 import time
+from collections.abc import Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from cluster.raw_producer import PASSING, Request, decode, error_of
+from cluster.cluster import Cluster
+from cluster.raw_producer import PASSING, Ask, Request, decode, error_of
 from parity import messages
 from parity.raw_client import ConnectionClosedError, RawClient
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cluster.cluster import Cluster
-    from cluster.raw_producer import Ask
-    from peer.kafkastore_broker import KafkastoreBroker
+from peer.kafkastore_broker import KafkastoreBroker
 
 GROUP, TRANSACTION = 0, 1
 OF_GROUP = ("txn_offset_commit", "offset_fetch")

@@ -6,8 +6,10 @@ from __future__ import annotations
 import socket
 import ssl
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,14 +19,8 @@ from cluster.cluster import Cluster
 from cluster.stores import ON_ZOOKEEPER
 from parity.raw_client import RawClient
 from peer.broker_process import free_port, wait_until
-from peer.certificates import Authority
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from peer.certificates import Pair
-    from peer.kafkastore_broker import KafkastoreBroker
+from peer.certificates import Authority, Pair
+from peer.kafkastore_broker import KafkastoreBroker
 
 ALICE = "CN=alice"
 TOPIC_FAILED = 29
@@ -76,12 +72,8 @@ class AclCluster(Cluster):
 
 @pytest.fixture(params=ON_ZOOKEEPER)
 def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AclCluster]:
-    made = AclCluster(tmp_path, request.param)
-    try:
-        made.start()
+    with AclCluster(tmp_path, request.param).running() as made:
         yield made
-    finally:
-        made.close()
 
 
 def add(client: RawClient, *acls: Acl) -> None:

@@ -7,15 +7,12 @@ wrote records twice.
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from cluster.bounces import ROUNDS, run
 from proof.scope import played
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 COUNT = played(2, 4 * len(ROUNDS))
 """In `make test` all brokers stop, and all are killed; the other rounds have both in another order, one broker after

@@ -4,19 +4,15 @@ killed within the load costs and doubles no record (docs/bulk-load.md)."""
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 import kafkastore
+from cluster.cluster import Cluster
 from peer.broker_process import wait_until
 from peer.topics import read_topic
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from cluster.cluster import Cluster
 
 TOPIC = "filled"
 ROWS = 60_000

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -23,11 +25,7 @@ from cluster.cluster import Cluster, MemberBroker
 from cluster.stores import ON_SQLITE
 from crash.load import Load, assert_all_are_read_back
 from peer.broker_process import wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from peer.java_tools import JavaTools
+from peer.java_tools import JavaTools
 
 TOPIC = "orders"
 LIMIT_S = 60.0
@@ -43,11 +41,8 @@ LEADER, CLOSEST = 1, 2
 
 
 def in_racks(folder: Path, store: str, overrides: dict[str, str]) -> Iterator[Cluster]:
-    made = Cluster(folder, store, overrides={**SELECTOR, **overrides}, racks="abc")
-    try:
-        yield made.start()
-    finally:
-        made.close()
+    with Cluster(folder, store, overrides={**SELECTOR, **overrides}, racks="abc").running() as made:
+        yield made
 
 
 @pytest.fixture(params=ON_SQLITE)
@@ -146,37 +141,27 @@ def fill(cluster: Cluster) -> None:
 
 def test_answers_are_those_of_apache_kafka(slow_to_go: Cluster) -> None:
     members = [broker for broker in slow_to_go.brokers if isinstance(broker, MemberBroker)]
-    brokers = Brokers([f"{broker.host}:{broker.broker_port}" for broker in members])
-    try:
+    with closing(Brokers([f"{broker.host}:{broker.broker_port}" for broker in members])) as brokers:
         found = answers(brokers, slow_to_go.broker(3).pid)
-    finally:
-        brokers.close()
     assert found == json.loads(EXPECTED.read_text())
 
 
 def test_librdkafka_reads_all_from_the_follower_in_its_rack(racked: Cluster) -> None:
     fill(racked)
-    reader = Reader(racked)
-    try:
+    with closing(Reader(racked)) as reader:
         reader.read(RECORDS)
         reader.wait_until_it_reads_from(CLOSEST)
         assert reader.bytes_from(CLOSEST) > RECORDS * RECORD_BYTES
         assert reader.bytes_from(LEADER) + reader.bytes_from(3) < RECORDS * RECORD_BYTES / 10
-    finally:
-        reader.close()
-    at_home = Reader(racked, rack="a")
-    try:
+    with closing(Reader(racked, rack="a")) as at_home:
         at_home.read(RECORDS)
         at_home.wait_until_it_reads_from(LEADER)
         assert at_home.bytes_from(CLOSEST) < RECORDS * RECORD_BYTES / 10
-    finally:
-        at_home.close()
 
 
 def test_consumer_goes_back_to_the_leader_when_the_follower_dies(racked: Cluster) -> None:
     load = Load(racked, TOPIC, "load", 1, enable_idempotence=True)  # type: ignore[arg-type]
-    reader = Reader(racked)
-    try:
+    with closing(Reader(racked)) as reader:
         load.run_until_acknowledged(1_000)
         reader.read(1_000)
         reader.wait_until_it_reads_from(CLOSEST)
@@ -187,16 +172,11 @@ def test_consumer_goes_back_to_the_leader_when_the_follower_dies(racked: Cluster
         reader.wait_until_it_reads_from(LEADER)
         racked.broker(CLOSEST).start()
         racked.wait_in_sync(TOPIC, 3)
-    finally:
-        reader.close()
     assert reader.values == {offset: value for (_, offset), value in load.acknowledged.items()}
     assert_all_are_read_back(racked, TOPIC, [load])  # type: ignore[arg-type]
-    again = Reader(racked)
-    try:
+    with closing(Reader(racked)) as again:
         again.read(len(load.acknowledged))
         again.wait_until_it_reads_from(CLOSEST)
-    finally:
-        again.close()
 
 
 def test_java_consumer_reads_from_the_follower_and_goes_on_at_the_leader(
@@ -225,7 +205,7 @@ def test_record_reaches_the_followers_consumer_without_waiting_for_the_next_fetc
     producer = Producer({"bootstrap.servers": slow_to_fetch.bootstrap, "acks": "all", "linger.ms": 0, "log_level": 0})
     reader = Reader(slow_to_fetch)
     took, replicated = [], []
-    try:
+    with closing(reader):
         reader.wait_until_it_reads_from(CLOSEST)
         for number in range(10):
             start = time.monotonic()
@@ -235,6 +215,4 @@ def test_record_reaches_the_followers_consumer_without_waiting_for_the_next_fetc
             reader.read(number + 1)
             took.append(time.monotonic() - start)
         reader.wait_until_it_reads_from(CLOSEST)
-    finally:
-        reader.close()
     assert median(took) < max(0.5, 4 * median(replicated)), (took, replicated)

@@ -7,11 +7,13 @@ import random
 import re
 import subprocess
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
-from confluent_kafka.admin import NewPartitions, NewTopic
+from confluent_kafka.admin import NewPartitions, NewTopic, PartitionMetadata
 
 from cluster import cluster_command as command
 from cluster.cluster import SESSION_MS, Cluster, log_size
@@ -19,12 +21,6 @@ from cluster.stores import ON_SQLITE, ON_ZOOKEEPER
 from crash.load import Load, assert_all_are_read_back
 from peer.broker_process import free_port, wait_until
 from peer.kafkastore_broker import executable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from confluent_kafka.admin import PartitionMetadata
 
 TOPIC = "orders"
 PARTITIONS = 10
@@ -40,15 +36,14 @@ FETCH_BYTES = 100_000
 @pytest.fixture(params=ON_SQLITE)
 def three_of_five(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
     """Three running brokers with a topic, and two brokers that do not run yet."""
-    made = Cluster(tmp_path, request.param, size=5, overrides={"replica.fetch.max.bytes": str(FETCH_BYTES)})
-    try:
+    with closing(
+        Cluster(tmp_path, request.param, size=5, overrides={"replica.fetch.max.bytes": str(FETCH_BYTES)})
+    ) as made:
         if made.zookeeper is not None:
             made.zookeeper.start()
         start(made, 1, 2, 3)
         made.create(TOPIC, PARTITIONS, 3)
         yield made
-    finally:
-        made.close()
 
 
 def start(cluster: Cluster, *nodes: int) -> None:
@@ -222,9 +217,7 @@ def test_status_shows_unhealthy_partitions(cluster: Cluster) -> None:
 
 @pytest.mark.parametrize("store", ["sqlite"])
 def test_faults_that_only_the_cluster_knows_are_named_and_nothing_moves(store: str, tmp_path: Path) -> None:
-    cluster = Cluster(tmp_path, store, size=2, overrides={"min.insync.replicas": "1"})
-    try:
-        cluster.start()
+    with Cluster(tmp_path, store, size=2, overrides={"min.insync.replicas": "1"}).running() as cluster:
         cluster.create(TOPIC, 2, 2)
         before = {number: one.replicas for number, one in partitions(cluster).items()}
         plan = tmp_path / "plan.json"
@@ -255,8 +248,6 @@ def test_faults_that_only_the_cluster_knows_are_named_and_nothing_moves(store: s
         assert "done: 1 partition(s)" in command.run(*arguments, "--throttle", "1000000")
         assert partitions(cluster)[0].replicas == [2]
         assert "nothing moves" in command.run(*arguments)
-    finally:
-        cluster.close()
 
 
 def test_created_properties_start_a_cluster(tmp_path: Path) -> None:
@@ -339,9 +330,7 @@ def test_removed_broker_gets_nothing_until_it_is_added(three_of_five: Cluster) -
     assert create_one(cluster, "at-last") == {1, 2, 3, 4, 5}
 
 
-def test_rebalance_evens_out_brokers_that_are_there_and_moves_the_least_possible(
-    three_of_five: Cluster,
-) -> None:
+def test_rebalance_evens_out_brokers_that_are_there_and_moves_the_least_possible(three_of_five: Cluster) -> None:
     cluster = three_of_five
     fill(cluster)
     cluster.create_on("uneven", [(1, 2)] * 9)

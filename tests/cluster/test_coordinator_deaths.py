@@ -5,7 +5,7 @@ proof` kills it in all states, under requests and while ids expire; ``python -m 
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,9 +14,6 @@ from cluster.cluster import Cluster
 from cluster.coordinator_deaths import KILLS, SETTINGS, Trials
 from cluster.doomed_transactions import Ongoing, PrepareAbort, PrepareCommit
 from proof.seeds import first_seed
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_transactions_are_kept_whole_when_their_coordinator_is_killed(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
@@ -12,9 +12,6 @@ from confluent_kafka import Producer
 from cluster.cluster import Cluster
 from peer.broker_process import wait_until
 from peer.topics import place_of, read_topic
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TOPIC = "orders"
 RECORDS = 2500
@@ -47,9 +44,7 @@ HARMS = (
 @pytest.mark.parametrize("is_clean", [True, False], ids=["stopped", "killed"])
 def test_damaged_replica_is_fetched_again_from_its_leader(tmp_path: Path, *, is_clean: bool) -> None:
     fast = {"log.flush.offset.checkpoint.interval.ms": "200", "replica.high.watermark.checkpoint.interval.ms": "200"}
-    cluster = Cluster(tmp_path, overrides=fast)
-    try:
-        cluster.start()
+    with Cluster(tmp_path, overrides=fast).running() as cluster:
         cluster.create(TOPIC, len(HARMS), 3, {"segment.bytes": str(1 << 20), "flush.ms": "500"})
         producer = Producer({"bootstrap.servers": cluster.bootstrap, "enable.idempotence": True, "log_level": 0})
         for number in range(len(HARMS) * RECORDS):
@@ -82,5 +77,3 @@ def test_damaged_replica_is_fetched_again_from_its_leader(tmp_path: Path, *, is_
         said = [line for line in broker.output().splitlines() if "WARNING" in line]
         for number, kind in enumerate(HARMS):
             assert any(f"{TOPIC}-{number}" in line for line in said), kind
-    finally:
-        cluster.close()

@@ -4,27 +4,18 @@ from __future__ import annotations
 
 from contextlib import closing
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from confluent_kafka.admin import (
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
-    NewPartitions,
-    NewTopic,
-    ResourceType,
-)
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions, NewTopic, ResourceType
 
+from cluster.cluster import Cluster
 from cluster.stores import BOTH
 from parity.raw_client import RawClient
 from peer.broker_process import hang
+from peer.java_tools import JavaTools
+from peer.kafkastore_broker import KafkastoreBroker
 from proof.scope import played
-
-if TYPE_CHECKING:
-    from cluster.cluster import Cluster
-    from peer.java_tools import JavaTools
-    from peer.kafkastore_broker import KafkastoreBroker
 
 LIMIT_S = 20
 """The limit of each request; a broker that hangs loses its session, and its leaderships, after three seconds."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,9 +17,6 @@ from cluster.closest_replica import Brokers
 from cluster.cluster import Cluster
 from cluster.stores import ON_SQLITE
 from peer.broker_process import hang, wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 TOPIC = "closest"
 """The topic of ``Brokers``."""
@@ -34,11 +31,8 @@ QUIET = {"replica.fetch.wait.max.ms": str(int(FETCH_WAIT_S * 1000)), "replica.la
 
 @pytest.fixture(params=ON_SQLITE)
 def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
-    made = Cluster(tmp_path, request.param, overrides=QUIET)
-    try:
-        yield made.start()
-    finally:
-        made.close()
+    with Cluster(tmp_path, request.param, overrides=QUIET).running() as made:
+        yield made
 
 
 @pytest.fixture

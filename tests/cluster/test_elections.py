@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from confluent_kafka.admin import NewTopic
 
+from cluster.cluster import Cluster
 from cluster.stores import ON_ZOOKEEPER
 from peer.broker_process import wait_until
-
-if TYPE_CHECKING:
-    from cluster.cluster import Cluster
-    from peer.java_tools import JavaTools, ToolResult
+from peer.java_tools import JavaTools, ToolResult
 
 TOPIC = "orders"
 LIMIT_S = 30.0

@@ -9,19 +9,15 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
 
+from cluster.cluster import Cluster
 from parity.raw_client import RawClient
 from peer.broker_process import wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from cluster.cluster import Cluster
-    from peer.kafkastore_broker import KafkastoreBroker
+from peer.kafkastore_broker import KafkastoreBroker
 
 TOPIC = "orders"
 LIMIT_S = 30.0

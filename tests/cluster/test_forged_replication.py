@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
@@ -24,10 +27,6 @@ from kafkastore.metadata.sqlite import SqliteStore
 from parity.messages import request as made
 from peer.broker_process import hang, wait_until
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
 TOPIC = "orders"
 PLENTY_MS = 10_000
 LIMIT_S = 30.0
@@ -42,11 +41,8 @@ VERY_HIGH = 1_000_000
 def patient(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
     """A cluster in which brokers that hang keep their sessions and stay in sync."""
     overrides = {"zookeeper.session.timeout.ms": "18000", "replica.lag.time.max.ms": "60000"}
-    made = Cluster(tmp_path, request.param, overrides=overrides)
-    try:
-        yield made.start()
-    finally:
-        made.close()
+    with Cluster(tmp_path, request.param, overrides=overrides).running() as made:
+        yield made
 
 
 def epoch_of(cluster: Cluster, node: int) -> int:
@@ -200,7 +196,7 @@ def test_secret_is_brought_in_while_the_cluster_serves(tmp_path: Path) -> None:
     """The steps of docs/operations.md: none, known, required; each broker is restarted in each step."""
     cluster = Cluster(tmp_path, "sqlite", size=2)
     file = {FILE_KEY: str(secret_at(tmp_path / "inter-broker.secret"))}
-    try:
+    with closing(cluster):
         for broker in cluster.brokers:
             del broker.overrides[FILE_KEY]
         cluster.start()
@@ -219,5 +215,3 @@ def test_secret_is_brought_in_while_the_cluster_serves(tmp_path: Path) -> None:
         assert high_watermark(cluster.broker(cluster.leader(TOPIC))) == produced == 4
         said = [broker.output() for broker in cluster.brokers]
         assert all(text.count("Whoever reaches listener REPLICATION may act as a broker") == 2 for text in said)
-    finally:
-        cluster.close()

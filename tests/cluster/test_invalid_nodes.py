@@ -5,19 +5,16 @@ mended."""
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import Producer
 from kazoo.client import KazooClient
 
+from cluster.cluster import Cluster
 from cluster.stores import BOTH
 from kafkastore.metadata.sqlite import SqliteStore
 from peer.broker_process import wait_until
 from peer.topics import read_topic
-
-if TYPE_CHECKING:
-    from cluster.cluster import Cluster
 
 INVALID = b'{"leader":"nobody"'
 TOPICS = ("good", "no-topic", "no-state", "no-config")

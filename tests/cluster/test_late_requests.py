@@ -3,7 +3,7 @@ counts are ``python -m cluster.late_requests`` and ``python -m cluster.late_clie
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
@@ -11,9 +11,6 @@ from clients.transactional import Librdkafka
 from cluster import late_clients, late_requests
 from cluster.late_requests import Bench
 from proof.scope import played
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 EACH = played(3, 20)
 """Of each kind at each moment: one that is committed, one that is aborted, and of some one that is left to its

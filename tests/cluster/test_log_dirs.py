@@ -6,7 +6,10 @@ from __future__ import annotations
 import json
 import random
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
@@ -18,13 +21,8 @@ from crash.load import Load, assert_all_are_read_back
 from parity.raw_client import RawClient
 from peer import small_disk as disks
 from peer.broker_process import wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from peer.java_tools import JavaTools
-    from peer.kafkastore_broker import KafkastoreBroker
+from peer.java_tools import JavaTools
+from peer.kafkastore_broker import KafkastoreBroker
 
 TOPIC = "orders"
 NODES = (1, 2, 3)
@@ -59,19 +57,13 @@ def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]
     log_dirs = {node: [tmp_path / f"dirs-{node}" / name for name in ("one", "two")] for node in NODES}
     if "small_disk" in request.fixturenames:
         log_dirs[1][1] = request.getfixturevalue("small_disk") / "data"
-    made = Cluster(tmp_path, request.param, overrides=OVERRIDES, log_dirs=log_dirs)
-    try:
-        yield made.start()
-    finally:
-        made.close()
+    with Cluster(tmp_path, request.param, overrides=OVERRIDES, log_dirs=log_dirs).running() as made:
+        yield made
 
 
 def ask(broker: KafkastoreBroker, api: str, version: int, **given: Any) -> Any:
-    client = RawClient("127.0.0.1", broker.port)
-    try:
+    with closing(RawClient("127.0.0.1", broker.port)) as client:
         return client.ask(api, version, given)
-    finally:
-        client.close()
 
 
 def held_in(broker: KafkastoreBroker, topic: str = TOPIC, number: int = 0) -> list[tuple[str, bool]]:

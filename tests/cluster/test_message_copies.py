@@ -8,15 +8,12 @@ which leaves less; or copiers die, as producers do in ``clients/test_transaction
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from cluster.message_copies import BOUNCES, CASES, GROUP_CASES, Case, Run
 from proof.scope import played
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 RECORDS = 3_000
 PART = [Case("hard", "brokers", "three", "still")]

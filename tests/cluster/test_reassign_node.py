@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -21,19 +22,12 @@ from cluster.test_reassignment import (
 from peer import zookeeper_tools
 from peer.broker_process import hang, wait_until
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
 
 @pytest.fixture
 def four(tmp_path: Path) -> Iterator[FourBrokers]:
     patient = {"zookeeper.session.timeout.ms": "60000"}  # a broker that hangs is still alive when the tool has started
-    made = Cluster(tmp_path, "zookeeper", size=4, overrides=patient)
-    try:
-        yield FourBrokers(made.start())
-    finally:
-        made.close()
+    with Cluster(tmp_path, "zookeeper", size=4, overrides=patient).running() as made:
+        yield FourBrokers(made)
 
 
 def run(four: FourBrokers, tool: str, *args: str) -> str:
@@ -63,11 +57,7 @@ def test_tool_of_kafka_2_moves_a_topic_under_load(four: FourBrokers, tmp_path: P
     assert [one["replicas"] for one in sorted(current["partitions"], key=lambda one: one["partition"])] == (
         four.assignment
     )
-    assert {node for one in wanted["partitions"] for node in one["replicas"]} == {
-        four.controller,
-        four.new,
-        four.other,
-    }
+    assert {node for one in wanted["partitions"] for node in one["replicas"]} == {four.controller, four.new, four.other}
     printed = reassign(four, "--reassignment-json-file", plan, "--execute", "--throttle", "100000000")
     assert "Successfully started reassignment of partitions." in printed
     load.run_until_acknowledged(1000)

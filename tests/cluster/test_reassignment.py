@@ -7,8 +7,11 @@ from __future__ import annotations
 import json
 import os
 import signal
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka.admin import NewTopic
@@ -18,13 +21,8 @@ from cluster.stores import ON_SQLITE, ON_ZOOKEEPER
 from crash.load import Load, assert_all_are_read_back
 from parity.raw_client import RawClient
 from peer.broker_process import hang, wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from peer.java_tools import JavaTools
-    from peer.kafkastore_broker import KafkastoreBroker
+from peer.java_tools import JavaTools
+from peer.kafkastore_broker import KafkastoreBroker
 
 TOPIC = "orders"
 PARTITIONS = 3
@@ -33,11 +31,8 @@ LIMIT_S = 60.0
 
 @pytest.fixture(params=ON_SQLITE)
 def four(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FourBrokers]:
-    made = Cluster(tmp_path, request.param, size=4)
-    try:
-        yield FourBrokers(made.start())
-    finally:
-        made.close()
+    with Cluster(tmp_path, request.param, size=4).running() as made:
+        yield FourBrokers(made)
 
 
 class FourBrokers:
@@ -56,11 +51,8 @@ class FourBrokers:
         self.target = [[self.new if node == self.old else node for node in replicas] for replicas in self.assignment]
 
     def ask(self, api: str, version: int, broker: KafkastoreBroker, **given: Any) -> Any:
-        client = RawClient("127.0.0.1", broker.port)
-        try:
+        with closing(RawClient("127.0.0.1", broker.port)) as client:
             return client.ask(api, version, given)
-        finally:
-            client.close()
 
     def begin(self) -> None:
         """Begins the move by the protocol alone, because tools also ask other brokers."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
-if TYPE_CHECKING:
-    from cluster.cluster import Cluster
+from cluster.cluster import Cluster
 
 TOPIC = "orders"
 SETTLED = 20

@@ -6,7 +6,10 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 from confluent_kafka import Producer
@@ -23,12 +26,7 @@ from kafkastore.interbroker.unreachable import BrokerUnreachableError
 from parity.messages import request as made
 from peer.broker_process import wait_until
 from peer.certificates import Authority
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from peer.kafkastore_broker import KafkastoreBroker
+from peer.kafkastore_broker import KafkastoreBroker
 
 TOPIC = "orders"
 PASSWORD = "between, brokers=only"
@@ -75,10 +73,7 @@ class SecureCluster(Cluster):
         self.authority = Authority(folder / "certificates")
         self.pair = self.authority.server(*hosts)
         self.way = way
-        self.tls = {
-            "ssl.keystore.location": str(self.pair.both),
-            "ssl.truststore.location": str(self.authority.ca),
-        }
+        self.tls = {"ssl.keystore.location": str(self.pair.both), "ssl.truststore.location": str(self.authority.ca)}
         super().__init__(folder, size=size)
 
     def new_broker(self, node: int, settings: Mapping[str, str], log_dirs: Sequence[Path] = ()) -> KafkastoreBroker:
@@ -112,12 +107,8 @@ def produce(cluster: Cluster, values: Sequence[bytes]) -> None:
 
 @pytest.fixture(params=WAYS)
 def secure(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SecureCluster]:
-    made = SecureCluster(tmp_path, WAYS[request.param])
-    try:
-        made.start()
+    with SecureCluster(tmp_path, WAYS[request.param]).running() as made:
         yield made
-    finally:
-        made.close()
 
 
 async def _shut_down(broker: Any, dialer: Dialer) -> int:
@@ -166,9 +157,7 @@ def test_brokers_replicate_and_fail_over_and_nobody_else_is_a_broker(secure: Sec
 
 
 def test_sessions_that_end_are_replaced_before_they_do(tmp_path: Path) -> None:  # KIP-368
-    cluster = SecureCluster(tmp_path, WAYS["SASL_SSL with PLAIN"], size=2)
-    try:
-        cluster.start()
+    with SecureCluster(tmp_path, WAYS["SASL_SSL with PLAIN"], size=2).running() as cluster:
         cluster.create(TOPIC, replicas=2)
         ends = time.monotonic() + 2.5 * SESSION_MS / 1000
         while time.monotonic() < ends:
@@ -182,8 +171,6 @@ def test_sessions_that_end_are_replaced_before_they_do(tmp_path: Path) -> None: 
         assert order(cluster.broker(1), tls, alice) == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         kafka = BrokerLogin.of_user("PLAIN", "kafka", PASSWORD)
         assert order(cluster.broker(1), tls, kafka) not in (None, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-    finally:
-        cluster.close()
 
 
 def test_request_between_brokers_may_be_larger_than_the_buffers_of_tls(tmp_path: Path) -> None:
@@ -211,8 +198,7 @@ def test_request_between_brokers_may_be_larger_than_the_buffers_of_tls(tmp_path:
 @pytest.mark.parametrize("names", ["https", ""])
 def test_a_certificate_of_another_host_is_refused_unless_names_do_not_count(tmp_path: Path, names: str) -> None:
     way = Way("SSL", {NAMES_KEY: names}, has_secret=True)
-    cluster = SecureCluster(tmp_path, way, size=2, hosts=("elsewhere.example",))
-    try:
+    with closing(SecureCluster(tmp_path, way, size=2, hosts=("elsewhere.example",))) as cluster:
         if names:
             for broker in cluster.brokers:
                 broker.launch()
@@ -227,5 +213,3 @@ def test_a_certificate_of_another_host_is_refused_unless_names_do_not_count(tmp_
             cluster.create(TOPIC, replicas=2)
             produce(cluster, [b"value"])
             cluster.wait_in_sync(TOPIC, 2)
-    finally:
-        cluster.close()

@@ -9,19 +9,15 @@ from __future__ import annotations
 
 import struct
 import threading
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from cluster.cluster import Cluster
 from parity.batch import record_batch
 from peer.broker_process import wait_until
+from peer.kafkastore_broker import KafkastoreBroker
 from peer.wire_socket import WireSocket, frame, request_header
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from peer.kafkastore_broker import KafkastoreBroker
 
 TOPIC = b"t"
 PARTITIONS = 6
@@ -83,9 +79,7 @@ class OneProducer(threading.Thread):
 
 @pytest.mark.parametrize("stopped", [(2,), (1, 2, 3)], ids=["one broker", "all brokers at once"])
 def test_records_in_the_logs_are_those_that_were_acknowledged(tmp_path: Path, stopped: tuple[int, ...]) -> None:
-    cluster = Cluster(tmp_path)
-    try:
-        cluster.start()
+    with Cluster(tmp_path).running() as cluster:
         cluster.create_on(TOPIC.decode(), [[1 + (at + step) % 3 for step in range(3)] for at in range(PARTITIONS)])
         cluster.wait_in_sync(TOPIC.decode(), 3)
         leaders = {partition: 1 + partition % 3 for partition in range(PARTITIONS)}
@@ -108,5 +102,3 @@ def test_records_in_the_logs_are_those_that_were_acknowledged(tmp_path: Path, st
             logs = cluster.log_bytes(TOPIC.decode(), partition)
             assert max(len(log) for log in logs) == acknowledged * len(BATCH), f"partition {partition}"
         assert {error for one in producers for error in one.errors} <= {NOT_LEADER_OR_FOLLOWER}
-    finally:
-        cluster.close()

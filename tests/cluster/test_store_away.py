@@ -8,20 +8,17 @@ import signal
 import sqlite3
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from cluster.cluster import Cluster
 from cluster.stores import BOTH
 from parity.raw_client import RawClient
 from peer.broker_process import wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from cluster.cluster import Cluster
-    from peer.kafkastore_broker import KafkastoreBroker
+from peer.kafkastore_broker import KafkastoreBroker
 
 TIMEOUT_MS = 1_000
 SLACK_S = 3.0

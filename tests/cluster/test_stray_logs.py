@@ -5,19 +5,15 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from confluent_kafka import Producer
 
 from cluster.cluster import Cluster
 from peer.broker_process import wait_until
+from peer.java_tools import JavaTools
 from peer.kafkastore_broker import executable
 from peer.topics import place_of, read_topic
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from peer.java_tools import JavaTools
 
 TOPIC = "orders"
 RECORDS = 1000
@@ -32,9 +28,7 @@ def stray(*arguments: str) -> str:
 def test_topic_that_the_metadata_lost_is_adopted_by_one_broker_and_replicated_again(
     tmp_path: Path, java: JavaTools
 ) -> None:
-    cluster = Cluster(tmp_path)
-    try:
-        cluster.start()
+    with Cluster(tmp_path).running() as cluster:
         cluster.stop()
         for suffix in ("", "-wal", "-shm", "-mark"):  # a copy from before the topic was created
             if (source := tmp_path / f"metadata.sqlite{suffix}").exists():
@@ -80,5 +74,3 @@ def test_topic_that_the_metadata_lost_is_adopted_by_one_broker_and_replicated_ag
             one, two, three = cluster.log_bytes(TOPIC, number)
             assert one == two == three
         assert len(stray("list", properties[0]).splitlines()) == PARTITIONS, "the others keep theirs"
-    finally:
-        cluster.close()

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import random
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
@@ -18,12 +19,7 @@ from cluster.cluster import Cluster, log_size
 from cluster.test_reassignment import LIMIT_S, PARTITIONS, TOPIC, FourBrokers
 from crash.load import Load
 from peer.broker_process import wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from peer.java_tools import JavaTools
+from peer.java_tools import JavaTools
 
 RATE = 500_000
 RECORD_BYTES = 20_000
@@ -39,13 +35,10 @@ KEYS = ("leader.replication.throttled.replicas", "follower.replication.throttled
 
 @pytest.fixture
 def four(tmp_path: Path) -> Iterator[FourBrokers]:
-    made = Cluster(tmp_path, "sqlite", size=4, overrides=WINDOW)
-    try:
-        found = FourBrokers(made.start())
+    with Cluster(tmp_path, "sqlite", size=4, overrides=WINDOW).running() as made:
+        found = FourBrokers(made)
         fill(made)
         yield found
-    finally:
-        made.close()
 
 
 def fill(cluster: Cluster) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from confluent_kafka import KafkaError, Producer
@@ -15,21 +16,14 @@ from peer import zookeeper_tools
 from peer.broker_process import wait_until
 from peer.topics import read_topic
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
 TOPIC = "orders"
 LIMIT_S = 30.0
 
 
 @pytest.fixture
 def on_zookeeper(tmp_path: Path) -> Iterator[Cluster]:
-    made = Cluster(tmp_path, "zookeeper")
-    try:
-        yield made.start()
-    finally:
-        made.close()
+    with Cluster(tmp_path, "zookeeper").running() as made:
+        yield made
 
 
 def tool(cluster: Cluster, *args: str) -> str:
@@ -64,12 +58,7 @@ def produce(cluster: Cluster, topic: str, partitions: int, round_: int) -> None:
             failed.append(error)
 
     for number in range(partitions):
-        producer.produce(
-            topic,
-            b"%d of %d" % (number, round_),
-            partition=number,
-            on_delivery=delivered,
-        )
+        producer.produce(topic, b"%d of %d" % (number, round_), partition=number, on_delivery=delivered)
     assert producer.flush(LIMIT_S) == 0
     assert not failed
 

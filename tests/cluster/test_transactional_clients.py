@@ -8,25 +8,20 @@ some partitions of each transaction, so that markers and offsets go from broker 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING
 
 import pytest
 
 from clients import test_transactions as on_one_broker
 from clients.conftest import unique_name
 from clients.test_transactions import COMMITTED, PARTITIONS, PROGRAMS, UNCOMMITTED, committed_offsets, to_each_partition
-from clients.transactional import Client, Script, copy, send, step
+from clients.transactional import Client, Script, Step, Values, copy, send, step
 from cluster.cluster import Cluster
 from parity.raw_client import RawClient
+from peer.kafkastore_broker import KafkastoreBroker
 from peer.topics import wait_until_stable
 from proof.scope import played
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from clients.transactional import Step, Values
-    from peer.kafkastore_broker import KafkastoreBroker
 
 TRANSACTION_KEY_TYPE = 1
 LIMIT_S = 20.0

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
@@ -17,13 +18,8 @@ from confluent_kafka import Producer
 from cluster.cluster import Cluster
 from parity.raw_client import RawClient
 from peer.broker_process import hang, wait_until
+from peer.kafkastore_broker import KafkastoreBroker
 from peer.topics import read_topic, wait_until_stable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from peer.kafkastore_broker import KafkastoreBroker
 
 TARGET, STATE_TOPIC = "copies", "__transaction_state"
 LIMIT_S = 40.0
@@ -32,11 +28,8 @@ LIMIT_S = 40.0
 @pytest.fixture
 def brokers(tmp_path: Path) -> Iterator[Cluster]:
     """Three running brokers."""
-    made = Cluster(tmp_path)
-    try:
-        yield made.start()
-    finally:
-        made.close()
+    with Cluster(tmp_path).running() as made:
+        yield made
 
 
 def state(broker: KafkastoreBroker, transactional_id: str) -> str:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from cluster.raw_producer import Request, name_of
+from cluster.raw_producer import Ask, Request, name_of
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from cluster.raw_producer import Ask
-
-    Partitions = Mapping[str, Iterable[int]]
-    """The numbers of partitions by topic."""
+Partitions = Mapping[str, Iterable[int]]
+"""The numbers of partitions by topic."""
 
 UNFINISHED = ("Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence")
 NOT_SETTLED = "unstable"

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Self
+from collections.abc import Iterable
+from typing import Self
 
 import pyarrow as pa
-from confluent_kafka import Producer
+from confluent_kafka import Message, Producer
 
+from kafkastore import Scan
 from peer.topics import read_topic
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from confluent_kafka import Message
-
-    from kafkastore import Scan
 
 KEYS = 500
 RATE = 4000

@@ -6,14 +6,11 @@ A record's value is its producer's name and its number; what was acknowledged is
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaError, Message, Producer
 
+from peer.broker_process import BrokerProcess
 from peer.topics import acked_place, place_of, read_topic
-
-if TYPE_CHECKING:
-    from peer.broker_process import BrokerProcess
 
 FLUSH_LIMIT_S = 60
 QUEUE_LIMIT = 2000  # records in flight: enough to have several batches unanswered at the kill

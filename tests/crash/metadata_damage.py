@@ -18,9 +18,11 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
@@ -33,20 +35,13 @@ from peer.kafkastore_broker import KafkastoreBroker
 from peer.topics import end_offsets, read_topic
 from peer.zookeeper import ZookeeperProcess
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
 WORLDS = ("alone", "sqlite", "zookeeper")
 KINDS = ("flip", "cut", "empty", "delete")
 LIMIT_S = 30.0
 MONTH_MS = 30 * 86_400_000
 PER_PARTITION = 60
 PARTITIONS = 2
-TOPICS = {
-    "kept": {"retention.ms": "-1"},
-    "compacted": {"cleanup.policy": "compact"},
-    "changed": {},
-}
+TOPICS = {"kept": {"retention.ms": "-1"}, "compacted": {"cleanup.policy": "compact"}, "changed": {}}
 SETTINGS = {
     "log.retention.check.interval.ms": "150",
     "log.initial.task.delay.ms": "50",
@@ -272,12 +267,9 @@ class Damage:
 
 def _keeps_all(port: int, topic: str) -> bool:
     """Whether this broker has retention.ms=-1 for the topic."""
-    client = RawClient("127.0.0.1", port)
-    try:
+    with closing(RawClient("127.0.0.1", port)) as client:
         resource = {"resource_type": 2, "resource_name": topic, "configuration_keys": ["retention.ms"]}
         answer = client.ask("describe_configs", 4, {"resources": [resource]})
-    finally:
-        client.close()
     configs = answer.results[0].configs
     return [config.value for config in configs] == ["-1"]
 
@@ -346,13 +338,11 @@ def run(
     damage = Damage(folder, world, is_clean=is_clean)
     first = 2 * WORLDS.index(world)
     done = []
-    try:
+    with closing(damage):
         for number in range(rounds):
             kind = KINDS[(first + number) % len(KINDS)]
             done.append(damage.run(number, kind, random.Random(f"{seed}-{number}")))
             tell(done[-1])
-    finally:
-        damage.close()
     return done
 
 

@@ -7,19 +7,14 @@ from __future__ import annotations
 
 import re
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
 
-from peer.broker_process import wait_until
+from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerProcess, wait_until
 from peer.topics import create_topic, end_offsets, read_topic
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from peer.broker_factory import BrokerFactory
-    from peer.broker_process import BrokerProcess
 
 RECORDS = 3000
 TOPIC = "orders"

@@ -9,22 +9,17 @@ from __future__ import annotations
 import re
 import resource
 import socket
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from crash.load import Load, assert_all_are_read_back
-from peer.broker_process import wait_until
+from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerProcess, wait_until
 from peer.topics import create_topic
 from peer.wire_socket import WireSocket
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from peer.broker_factory import BrokerFactory
-    from peer.broker_process import BrokerProcess
 
 LIMIT = 200
 PARTITIONS = 300

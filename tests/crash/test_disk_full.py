@@ -5,22 +5,18 @@ H24
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from confluent_kafka import KafkaError
 
 from crash.load import Load, assert_all_are_read_back
 from peer import small_disk as disks
+from peer.broker_factory import BrokerFactory
 from peer.broker_process import wait_until
 from peer.topics import create_topic
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from peer.broker_factory import BrokerFactory
 
 SMALL_BYTES = 24 << 20
 

@@ -7,21 +7,16 @@ on the disk.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 
 from crash.load import Load
-from peer.broker_process import wait_until
+from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerProcess, wait_until
 from peer.topics import admin_client, create_topic, end_offsets, read_topic
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from peer.broker_factory import BrokerFactory
-    from peer.broker_process import BrokerProcess
 
 LIMIT_S = 30.0
 SHORT = {"log.retention.check.interval.ms": "100", "log.initial.task.delay.ms": "0"}

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from crash.load import Load, assert_all_are_read_back
+from peer.broker_factory import BrokerFactory
 from peer.broker_process import wait_until
 from peer.topics import create_topic, end_offsets
-
-if TYPE_CHECKING:
-    from peer.broker_factory import BrokerFactory
 
 PARTITIONS = 3
 ACKNOWLEDGED_BETWEEN_KILLS = 3000

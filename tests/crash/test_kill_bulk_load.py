@@ -8,7 +8,7 @@ import signal
 import subprocess
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,16 +16,11 @@ import pytest
 
 import kafkastore
 from crash.load import Load
-from peer.broker_process import wait_until
+from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerProcess, wait_until
 from peer.kafkastore_broker import executable
 from peer.topics import create_topic, end_offsets
 from proof.scope import played
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from peer.broker_factory import BrokerFactory
-    from peer.broker_process import BrokerProcess
 
 PARTITIONS = 2
 ROWS = 12_000

@@ -7,22 +7,17 @@ from __future__ import annotations
 
 import random
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 import kafkastore
 from crash.keyed_load import SOON, TOPIC, KeyedLoad, Row, assert_latest, consumed, rows_of
 from interop.checking import assert_check_finds_nothing
-from peer.broker_process import wait_until
+from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerProcess, wait_until
 from peer.topics import create_topic
 from proof.scope import played
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from peer.broker_factory import BrokerFactory
-    from peer.broker_process import BrokerProcess
 
 KILLS = played(4, 20)
 LONGEST_S = 1.2

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ConfigSource, ResourceType
@@ -14,18 +15,12 @@ from crash import metadata_damage
 from crash.load import Load, assert_all_are_read_back
 from crash.metadata_damage import ALONE_FILE, SETTINGS, WORLDS, produce_old, summary_of
 from crash.test_refusals import assert_refuses
-from peer.broker_process import wait_until
+from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerProcess, wait_until
 from peer.kafkastore_broker import executable
 from peer.topics import admin_client, create_topic, end_offsets, read_topic
 from proof.scope import played
 from proof.seeds import first_seed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from peer.broker_factory import BrokerFactory
-    from peer.broker_process import BrokerProcess
 
 CONFIGS = {
     "kept": {"retention.ms": "-1"},
@@ -222,16 +217,11 @@ def test_older_copy_of_the_whole_disk_of_the_store_is_refused_by_the_log_directo
 # ---- a cluster
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    made = Cluster(tmp_path / "cluster", "zookeeper", overrides=SETTINGS)
-    try:
-        yield made.start()
-    finally:
-        made.close()
+    with Cluster(tmp_path / "cluster", "zookeeper", overrides=SETTINGS).running() as made:
+        yield made
 
 
-def test_zookeeper_that_was_wiped_refuses_each_broker_until_its_operator_accepts_the_loss(
-    cluster: Cluster,
-) -> None:
+def test_zookeeper_that_was_wiped_refuses_each_broker_until_its_operator_accepts_the_loss(cluster: Cluster) -> None:
     cluster.create("t")
     values = produce_old(cluster.bootstrap, "t", 1, COUNT, age_ms=0)
     assert set(cluster.stop()) == {0}

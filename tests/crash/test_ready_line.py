@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import socket
-from typing import TYPE_CHECKING
 
 import pytest
 
-from peer.broker_process import free_port, wait_until
-
-if TYPE_CHECKING:
-    from peer.broker_factory import BrokerFactory
-    from peer.broker_process import BrokerProcess
+from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerProcess, free_port, wait_until
 
 
 @pytest.fixture(autouse=True)

@@ -5,19 +5,15 @@ from __future__ import annotations
 import re
 import socket
 import subprocess
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerProcess
 from peer.topics import create_topic, end_offsets
 from peer.wire_socket import WireSocket
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from peer.broker_factory import BrokerFactory
-    from peer.broker_process import BrokerProcess
 
 
 def assert_refuses(broker: BrokerProcess, *mentions: str) -> None:

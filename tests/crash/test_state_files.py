@@ -13,22 +13,18 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, NamedTuple
+from pathlib import Path
+from typing import Final, NamedTuple
 
 import pytest
 from confluent_kafka import Producer
 
-from peer.broker_process import BrokerFailedError, wait_until
+from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerFailedError, BrokerProcess, wait_until
 from peer.topics import create_topic, read_topic
 from proof.scope import played
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from peer.broker_factory import BrokerFactory
-    from peer.broker_process import BrokerProcess
 
 TOPIC: Final = "orders"
 RECORDS: Final = 60

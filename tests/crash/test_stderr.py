@@ -5,17 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from typing import TYPE_CHECKING
 
 import pytest
 
-from peer.broker_process import wait_until
+from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerProcess, wait_until
 from peer.kafkastore_broker import executable
 from peer.wire_socket import WireSocket
-
-if TYPE_CHECKING:
-    from peer.broker_factory import BrokerFactory
-    from peer.broker_process import BrokerProcess
 
 
 def answers(broker: BrokerProcess) -> bool:

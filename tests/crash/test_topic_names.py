@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -26,7 +28,8 @@ from kafkastore.metadata.nodes import encode_config
 from parity.batch import record_batch
 from parity.messages import request as made
 from parity.raw_client import ConnectionClosedError, RawClient
-from peer.broker_process import wait_until
+from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerProcess, wait_until
 from peer.topic_names import (
     ALIVE,
     ILLEGAL,
@@ -41,13 +44,6 @@ from peer.topic_names import (
 )
 from peer.topics import create_topic, read_topic
 from peer.written_nodes import WrittenNode, nodes_of, write_to_sqlite
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from peer.broker_factory import BrokerFactory
-    from peer.broker_process import BrokerProcess
 
 UNKNOWN_TOPIC, INVALID_TOPIC, INVALID_REQUEST = 3, 17, 42
 LIMIT_S = 30.0
@@ -220,8 +216,7 @@ def test_every_name_that_is_asked_for_is_an_answer_and_no_end(
 
 
 @pytest.mark.parametrize(
-    "put",
-    [put_nodes, put_nodes_while_it_runs, put_backup_with_nodes, put_older_backup, put_folders, put_staged],
+    "put", [put_nodes, put_nodes_while_it_runs, put_backup_with_nodes, put_older_backup, put_folders, put_staged]
 )
 def test_every_name_that_is_found_leaves_the_others_served(
     broker: BrokerProcess, put: Callable[[BrokerProcess], None]

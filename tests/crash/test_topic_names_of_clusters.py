@@ -3,9 +3,10 @@ the next controller too, and each starts again."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
@@ -13,15 +14,9 @@ from confluent_kafka import Producer
 from cluster.cluster import Cluster
 from cluster.stores import BOTH
 from parity.raw_client import RawClient
-from peer.broker_process import wait_until
+from peer.broker_process import BrokerProcess, wait_until
 from peer.topic_names import ALIVE, NAMES, ODD, TAKEN, assert_serves, known_names, take_places
 from peer.written_nodes import RETENTION_MS, nodes_of, write_to_sqlite, write_to_zookeeper
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from peer.broker_process import BrokerProcess
 
 LIMIT_S = 15.0
 INTERNAL = "__consumer_offsets"
@@ -35,11 +30,8 @@ TOPIC_RESOURCE, SET = 2, 0
 @pytest.fixture(params=BOTH)
 def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
     """Two running brokers: each of them becomes the controller."""
-    made = Cluster(tmp_path, request.param, size=2)
-    try:
-        yield made.start()
-    finally:
-        made.close()
+    with Cluster(tmp_path, request.param, size=2).running() as made:
+        yield made
 
 
 def write_nodes(cluster: Cluster) -> None:

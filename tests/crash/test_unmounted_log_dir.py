@@ -5,18 +5,14 @@ Apache Kafka refuses the start; ours serves the other directories. Neither write
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from confluent_kafka import Producer
 
 from crash.test_refusals import assert_refuses
+from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerProcess
 from peer.topics import admin_client, create_topic, read_topic
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from peer.broker_factory import BrokerFactory
-    from peer.broker_process import BrokerProcess
 
 PARTITIONS = 4
 PER_PARTITION = 50

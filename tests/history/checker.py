@@ -32,18 +32,27 @@ A topic is its id: one that is made anew under a name has other partitions, so a
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
-from history.events import Acked, Led, Read, Refused, Sent, Trimmed, Watermark
+from history.events import (
+    Acked,
+    History,
+    Id,
+    Led,
+    Partition,
+    Placement,
+    Read,
+    Refused,
+    Replica,
+    Sent,
+    Trimmed,
+    Watermark,
+)
 from history.transactions import broken_by_transactions
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from history.events import History, Id, Partition, Placement, Replica
-
-    Place = tuple[Partition, Id]
+Place = tuple[Partition, Id]
 
 Kind = TypeVar("Kind")
 

@@ -29,17 +29,15 @@ This module reads no log and knows no broker.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+from history.events import Id, Partition
 
-    from history.events import Id, Partition
-
-    Broken = tuple[str, Partition, str]
-    """The name of the rule, the partition, and what is wrong."""
+Broken = tuple[str, Partition, str]
+"""The name of the rule, the partition, and what is wrong."""
 
 
 class Keyed(NamedTuple):

@@ -13,18 +13,13 @@ open from the moment at which its producer sends its offset. This module reads n
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from history.events import OffsetRead, OffsetSent
+from history.events import OffsetRead, OffsetSent, Row
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from history.events import Row
-
-    Broken = tuple[str, Row, str]
-    """The name of the rule, the row, and what is wrong."""
+Broken = tuple[str, Row, str]
+"""The name of the rule, the row, and what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,16 +3,14 @@ it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from history.checker import broken_rules, check
 from history.events import Acked, History, Led, Placement, Read, Refused, Replica, Sent, Trimmed, Watermark
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 P = "flights-0"
 RECORDS = 8

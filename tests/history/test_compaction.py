@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -19,9 +20,6 @@ from history.compaction import (
     PassEnded,
     broken_by_compaction,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 P = "c-0"
 OLD, VALUE, NEW = Keyed("a0", "red"), Keyed("a1", "blue"), Keyed("a2", "red")
@@ -115,10 +113,7 @@ CORRUPTIONS: dict[str, tuple[Callable[[CompactionHistory], None], set[str]]] = {
     "a record with another key": (read_with_other_key, {"key-invented"}),
     "an offset again": (read_backward, {"key-backward"}),
     "the last value is not read": (lambda one: without_read(one, 2), {"key-missed"}),
-    "an older value is read": (
-        read_older,
-        {"key-missed"},
-    ),
+    "an older value is read": (read_older, {"key-missed"}),
     "the tombstone is not read": (lambda one: without_read(one, 3), {"key-deleted"}),
     "the last value is gone": (
         lambda one: change(one.replicas, records={3: TOMBSTONE, 4: AGAIN, 5: FILLER}),

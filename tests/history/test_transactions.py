@@ -3,17 +3,14 @@ named, and only it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from history import transactions
 from history.checker import broken_rules
 from history.events import EndAsked, Ended, History, OffsetRead, OffsetSent, ProducerBatch, Read, Sent, Trimmed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 P, Q = "flights-0", "flights-1"
 ID = 7

@@ -21,18 +21,28 @@ and knows no broker.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, TypeGuard
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeGuard
 
-from history.events import Acked, EndAsked, Ended, OffsetRead, OffsetSent, Read, Sent, Trimmed
+from history.events import (
+    Acked,
+    EndAsked,
+    Ended,
+    History,
+    Id,
+    OffsetRead,
+    OffsetSent,
+    Partition,
+    ProducerBatch,
+    Read,
+    Row,
+    Sent,
+    Trimmed,
+)
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from history.events import History, Id, Partition, ProducerBatch, Row
-
-    Broken = tuple[str, Partition, str]
-    """The name of the rule, the partition, and what is wrong."""
-    Place = tuple[Partition, Id]
+Broken = tuple[str, Partition, str]
+"""The name of the rule, the partition, and what is wrong."""
+Place = tuple[Partition, Id]
 
 
 RULES = frozenset(

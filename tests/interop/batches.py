@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import gzip
 import struct
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import cramjam
 import lz4.frame
 import zstandard
 from crc32c import crc32c
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 CODEC_MASK, APPEND_TIME, TRANSACTIONAL, CONTROL, HORIZON = 0x07, 0x08, 0x10, 0x20, 0x40
@@ -140,13 +137,7 @@ def build(
         flags, max_timestamp = flags | APPEND_TIME, append_time
     last_delta = records[-1].offset - base_offset
     after_crc = struct.pack(
-        ">hiqqqhii",
-        flags | CODECS.index(codec),
-        last_delta,
-        base_timestamp,
-        max_timestamp,
-        *producer,
-        len(records),
+        ">hiqqqhii", flags | CODECS.index(codec), last_delta, base_timestamp, max_timestamp, *producer, len(records)
     )
     after_crc += compress(codec, bytes(payload))
     head = struct.pack(">qiibI", base_offset, len(after_crc) + 9, leader_epoch, 2, crc32c(after_crc))

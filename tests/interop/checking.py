@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import subprocess
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from peer.kafkastore_broker import executable
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LIMIT_S = 60
 

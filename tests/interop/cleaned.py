@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from interop.batches import TRANSACTIONAL, Batch, parse
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ABORTED = struct.Struct(">hqqqq")
 PRODUCER = struct.Struct(">qhiqiqiq")

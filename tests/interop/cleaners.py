@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from peer import class_data
 from peer.jars import classpath
 from peer.java_programs import QUICK_JVM
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "target" / "debug" / "examples" / "clean_log"

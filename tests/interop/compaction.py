@@ -18,15 +18,11 @@ import tempfile
 import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from interop.batches import parse
 from interop.cleaned import differences, read_log
-from interop.cleaners import LogCleaner, Request
+from interop.cleaners import Answer, LogCleaner, Request
 from interop.compaction_logs import CompactedLog, Stage, draw
-
-if TYPE_CHECKING:
-    from interop.cleaners import Answer
 
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 """The syncs of thousands of small files cost nothing there."""
@@ -161,8 +157,7 @@ def _without(log: CompactedLog, places: set[tuple[int, int, int]]) -> CompactedL
     for number, stage in enumerate(log.stages):
         segments = [
             replace(
-                segment,
-                batches=tuple(b for k, b in enumerate(segment.batches) if (number, which, k) not in places),
+                segment, batches=tuple(b for k, b in enumerate(segment.batches) if (number, which, k) not in places)
             )
             for which, segment in enumerate(stage.segments)
         ]

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from interop.batches import ABORT, CODECS, COMMIT, TRANSACTIONAL, Record, build, build_marker
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 START_MS = 1_700_000_000_000
 HOUR_MS = 3_600_000

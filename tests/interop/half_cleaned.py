@@ -18,18 +18,15 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from interop.batches import COMMIT, TRANSACTIONAL, Record
 from interop.cleaned import CleanedLog, read_log
 from interop.cleaners import LogCleaner, Request
 from interop.compaction import FOLDER, MEMORY
 from interop.compaction_logs import HOUR_MS, CompactedLog, draw
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 CALLS = ("rename", "unlink", "pwrite64", "write", "fsync", "fdatasync", "ftruncate")
 RENAMES = ("rename", "unlink")

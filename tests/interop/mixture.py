@@ -9,20 +9,16 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from interop.raw_producer import LIMIT_S, NO_SUCH_MEMBER, TIMEOUT_MS, RawProducer
 from interop.state_log import append, last_record, prepared
 from parity.raw_client import RawClient
 from peer.apache_kafka import ApacheKafka
-from peer.broker_process import free_port, wait_until
+from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerProcess, free_port, wait_until
 from peer.topics import create_topic
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from peer.broker_factory import BrokerFactory
-    from peer.broker_process import BrokerProcess
 
 TOPIC = "t"
 PARTITIONS = 2

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import copy
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from parity.batch import record_batch
 from parity.raw_client import RawClient
-from peer.broker_process import wait_until
-
-if TYPE_CHECKING:
-    from peer.broker_process import BrokerProcess
+from peer.broker_process import BrokerProcess, wait_until
 
 LIMIT_S = 30
 TIMEOUT_MS = 600_000

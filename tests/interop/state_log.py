@@ -7,15 +7,13 @@ was killed before it did the next step; the log's owner must have been killed to
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
 
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
 from fixtures.offsets.segments import records
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 STATE_TOPIC = "__transaction_state"
 ONGOING, PREPARE_COMMIT, PREPARE_ABORT = 1, 2, 3

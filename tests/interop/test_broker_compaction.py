@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -18,13 +18,9 @@ from interop.cleaned import CleanedLog, differences, read_log
 from interop.cleaners import LogCleaner, Request
 from interop.compaction_logs import HOUR_MS, CompactedLog, Stage, draw
 from interop.transplant import CHECKPOINTS, CLEAN_SHUTDOWN, OF_THE_TARGET, read_checkpoint
+from peer.broker_factory import BrokerFactory
 from peer.broker_process import BrokerProcess, wait_until
 from peer.topics import create_topic
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from peer.broker_factory import BrokerFactory
 
 TOPICS = 16
 ROUNDS = 2

@@ -3,8 +3,6 @@ and for Apache Kafka on the same directory, which also removes what a load has l
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pyarrow as pa
 import pytest
 
@@ -12,12 +10,10 @@ import kafkastore
 from interop.checking import assert_check_finds_nothing
 from interop.test_directories import AT_ONCE, assert_dump_log_accepts
 from interop.transplant import transplant
+from peer.broker_factory import BrokerFactory
 from peer.broker_process import wait_until
 from peer.java_tools import JavaRecord, JavaTools
 from peer.topics import create_topic
-
-if TYPE_CHECKING:
-    from peer.broker_factory import BrokerFactory
 
 PARTITIONS = 3
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import re
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from clients.conftest import samples
 from clients.test_librdkafka import produce
 from interop.checking import assert_check_finds_nothing
+from peer.broker_factory import BrokerFactory
 from peer.kafkastore_broker import executable
 from peer.topics import create_topic
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from peer.broker_factory import BrokerFactory
 
 SMALL = {"segment.bytes": "1048576", "index.interval.bytes": "2048"}
 

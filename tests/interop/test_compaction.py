@@ -7,8 +7,9 @@ have each kind of record, of batch and of configuration many times.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -18,13 +19,8 @@ from interop.cleaners import LogCleaner, Request
 from interop.compaction import FOLDER, compare
 from interop.compaction_logs import draw
 from interop.half_cleaned import RENAMES, faults, kills, prepare
+from peer.java_tools import JavaTools
 from proof.scope import played
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from peer.java_tools import JavaTools
 
 SEEDS = range(played(10, 300))
 DUMPED_SEEDS = range(40, played(43, 60))

@@ -6,22 +6,18 @@ Formats are Kafka's, its indexes are used; LSO and aborted transactions from its
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from interop.checking import assert_check_finds_nothing
 from interop.contents import DELETED_BEFORE, create, fill, keep_as_it_is, read_all, topics_of
 from interop.transplant import partition_folders, read_checkpoint, transplant
+from peer.broker_factory import BrokerFactory
 from peer.broker_process import BrokerProcess, wait_until
 from peer.java_tools import JavaRecord, JavaTools
 from peer.topics import end_offsets
 from proof.scope import played
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from peer.broker_factory import BrokerFactory
 
 AT_ONCE = {
     "log.cleaner.backoff.ms": "200",

@@ -7,7 +7,6 @@ read the same directory: `tests/fixtures/legacy`, whose README has the recipe.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
@@ -15,13 +14,10 @@ import pytest
 import kafkastore
 from interop.checking import assert_check_finds_nothing
 from interop.transplant import CLEAN_SHUTDOWN, transplant
-from peer.java_tools import JavaRecord
+from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerProcess
+from peer.java_tools import JavaRecord, JavaTools
 from peer.topics import create_topic, read_topic
-
-if TYPE_CHECKING:
-    from peer.broker_factory import BrokerFactory
-    from peer.broker_process import BrokerProcess
-    from peer.java_tools import JavaTools
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "legacy"
 TOPICS = ("mixed", "append_time", "compacted")

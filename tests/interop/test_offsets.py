@@ -6,18 +6,16 @@ KIP-98 and KIP-447
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from contextlib import closing
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from fixtures.offsets.wire_client import WireClient, plain
-from peer.broker_process import wait_until
+from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerProcess, wait_until
 from peer.topics import create_topic
-
-if TYPE_CHECKING:
-    from peer.broker_factory import BrokerFactory
-    from peer.broker_process import BrokerProcess
 
 LIMIT_S = 30
 GROUP = "g"
@@ -58,12 +56,9 @@ class Transaction:
 
 def commit(bootstrap: str, offsets: dict[int, int]) -> None:
     """Without a transaction."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": GROUP})
-    try:
+    with closing(Consumer({"bootstrap.servers": bootstrap, "group.id": GROUP})) as consumer:
         rows = [TopicPartition(TOPIC, partition, offset) for partition, offset in offsets.items()]
         consumer.commit(offsets=rows, asynchronous=False)
-    finally:
-        consumer.close()
 
 
 def told(broker: BrokerProcess, require_stable: bool) -> dict[int, tuple[int, int]]:
@@ -81,10 +76,8 @@ def told(broker: BrokerProcess, require_stable: bool) -> dict[int, tuple[int, in
         answers.append(plain(client.ask("offset_fetch", 7, **asked)))
         return not answers[-1]["error_code"]
 
-    try:
+    with closing(client):
         wait_until(is_loaded, LIMIT_S, "the coordinator of the group")
-    finally:
-        client.close()
     (topic,) = answers[-1]["topics"]
     return {row["partition_index"]: (row["committed_offset"], row["error_code"]) for row in topic["partitions"]}
 

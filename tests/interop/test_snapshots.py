@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from confluent_kafka import Producer
 
+from peer.broker_factory import BrokerFactory
+from peer.java_tools import JavaTools
 from peer.topics import create_topic
-
-if TYPE_CHECKING:
-    from peer.broker_factory import BrokerFactory
-    from peer.java_tools import JavaTools
 
 BATCHES = 7
 

@@ -11,7 +11,7 @@ import json
 import re
 import shutil
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
@@ -46,16 +46,11 @@ from interop.mixture import (
 from interop.raw_producer import LIMIT_S, RawProducer
 from interop.state_log import ONGOING, STATE_AT, STATE_TOPIC, prepared, state_records
 from interop.transplant import transplant
-from peer.broker_process import wait_until
+from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerProcess, wait_until
+from peer.java_tools import JavaTools
 from peer.topics import create_topic, end_offsets, last_stable_offsets, place_of, read_topic, wait_until_stable
 from proof.scope import played
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from peer.broker_factory import BrokerFactory
-    from peer.broker_process import BrokerProcess
-    from peer.java_tools import JavaTools
 
 pytestmark = pytest.mark.timeout(240)
 

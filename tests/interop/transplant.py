@@ -8,10 +8,7 @@ partition folders becomes the source's, and so do the checkpoints of these parti
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
 
 CHECKPOINTS = ("recovery-point-offset-checkpoint", "log-start-offset-checkpoint", "replication-offset-checkpoint")
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"

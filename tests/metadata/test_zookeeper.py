@@ -7,7 +7,10 @@ import asyncio
 import socket
 import subprocess
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
 
 import pytest
 from kazoo.security import CREATOR_ALL_ACL
@@ -36,11 +39,7 @@ from kafkastore.metadata.zookeeper import ZookeeperStore
 from kafkastore.metadata.zookeeper_settings import read_settings
 from peer.broker_process import wait_until
 from peer.zookeeper import ZookeeperProcess
-from unit.metadata.store_contract import LIMIT_S, StoreContract, eventually
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from pathlib import Path
+from unit.metadata.store_contract import LIMIT_S, StoreContract, connected, eventually
 
 DIGEST = "broker:secret"
 
@@ -61,22 +60,14 @@ def open_store(server: ZookeeperProcess, **properties: str) -> ZookeeperStore:
     return ZookeeperStore(read_settings(BrokerConfig(given).get))
 
 
-def run(
-    test: Callable[[ZookeeperStore, list[str]], Awaitable[None]], server: ZookeeperProcess, **properties: str
-) -> None:
-    """``test(store, its states)`` on a connected store."""
-
-    async def body() -> None:
-        store = open_store(server, **properties)
-        states: list[str] = []
-        store.listen(states.append)
-        await store.connect()
-        try:
-            await test(store, states)
-        finally:
-            await store.close()
-
-    asyncio.run(body())
+@asynccontextmanager
+async def opened(server: ZookeeperProcess, **properties: str) -> AsyncIterator[tuple[ZookeeperStore, list[str]]]:
+    """A connected store and its states."""
+    store = open_store(server, **properties)
+    states: list[str] = []
+    store.listen(states.append)
+    async with connected(store):
+        yield store, states
 
 
 async def off_the_loop(call: Callable[[], None]) -> None:
@@ -108,8 +99,10 @@ def cut_off(store: ZookeeperStore) -> Callable[[], None]:
 
 
 # ---- lost connections
-def test_killed_and_restarted_suspends_then_connects_with_ephemerals_kept(own_zookeeper: ZookeeperProcess) -> None:
-    async def test(store: ZookeeperStore, states: list[str]) -> None:
+async def test_killed_and_restarted_suspends_then_connects_with_ephemerals_kept(
+    own_zookeeper: ZookeeperProcess,
+) -> None:
+    async with opened(own_zookeeper, zookeeper__session__timeout__ms="4000") as (store, states):
         session = store.session_id
         await store.create("/mine", b"1", is_ephemeral=True)
         await off_the_loop(own_zookeeper.kill)
@@ -119,11 +112,16 @@ def test_killed_and_restarted_suspends_then_connects_with_ephemerals_kept(own_zo
         assert store.session_id == session
         assert (await store.get("/mine")).ephemeral_owner == session
 
-    run(test, own_zookeeper, zookeeper__session__timeout__ms="4000")
 
-
-def test_call_while_away_fails_within_its_limit_and_one_within_it_is_served(own_zookeeper: ZookeeperProcess) -> None:
-    async def test(store: ZookeeperStore, states: list[str]) -> None:
+async def test_call_while_away_fails_within_its_limit_and_one_within_it_is_served(
+    own_zookeeper: ZookeeperProcess,
+) -> None:
+    async with opened(
+        own_zookeeper,
+        zookeeper__session__timeout__ms="4000",
+        zookeeper__connection__timeout__ms="3000",
+        zookeeper__max__in__flight__requests="1",
+    ) as (store, states):
         await store.create("/a", b"1")
         await off_the_loop(own_zookeeper.kill)
         await eventually(lambda: states[-1] == SUSPENDED)
@@ -136,17 +134,11 @@ def test_call_while_away_fails_within_its_limit_and_one_within_it_is_served(own_
         assert (await reading).version == 0
         assert await writing == 1
 
-    run(
-        test,
-        own_zookeeper,
-        zookeeper__session__timeout__ms="4000",  # 20 ticks, which is the most; it begins anew with the server
-        zookeeper__connection__timeout__ms="3000",
-        zookeeper__max__in__flight__requests="1",  # so that the read goes first
-    )
 
-
-def test_write_that_is_cut_off_is_of_unknown_outcome_and_a_read_is_sent_again(own_zookeeper: ZookeeperProcess) -> None:
-    async def test(store: ZookeeperStore, states: list[str]) -> None:
+async def test_write_that_is_cut_off_is_of_unknown_outcome_and_a_read_is_sent_again(
+    own_zookeeper: ZookeeperProcess,
+) -> None:
+    async with opened(own_zookeeper, zookeeper__session__timeout__ms="4000") as (store, states):
         await store.create("/a", b"1")
         own_zookeeper.suspend()
         writing = asyncio.create_task(store.set("/a", b"2"))
@@ -159,34 +151,28 @@ def test_write_that_is_cut_off_is_of_unknown_outcome_and_a_read_is_sent_again(ow
         assert (await reading).version in (0, 1)
         assert states == [CONNECTED, SUSPENDED, CONNECTED]
 
-    run(test, own_zookeeper, zookeeper__session__timeout__ms="4000")
 
-
-def test_server_that_hangs_is_noticed_within_the_session_timeout(own_zookeeper: ZookeeperProcess) -> None:
-    async def test(store: ZookeeperStore, states: list[str]) -> None:
+async def test_server_that_hangs_is_noticed_within_the_session_timeout(own_zookeeper: ZookeeperProcess) -> None:
+    async with opened(own_zookeeper) as (_, states):
         own_zookeeper.suspend()
         assert await eventually(lambda: states == [CONNECTED, SUSPENDED]) < 2
         own_zookeeper.resume()
         await eventually(lambda: states[-1] != SUSPENDED)
 
-    run(test, own_zookeeper)
 
-
-def test_tree_that_takes_longer_to_read_than_one_answer_may_is_read(own_zookeeper: ZookeeperProcess) -> None:
-    async def test(store: ZookeeperStore, _: list[str]) -> None:
+async def test_tree_that_takes_longer_to_read_than_one_answer_may_is_read(own_zookeeper: ZookeeperProcess) -> None:
+    async with opened(own_zookeeper, zookeeper__session__timeout__ms="20000") as (store, _):
         await write_many(store, [Create("/many"), *(Create(f"/many/{number}") for number in range(4000))])
         begun = time.monotonic()
         whole = await store.get_tree("/many")
         store._limit_s = (time.monotonic() - begun) / 3
         assert await store.get_tree("/many") == whole
 
-    run(test, own_zookeeper, zookeeper__session__timeout__ms="20000")
 
-
-def test_watches_outlive_a_restart_and_fire_before_connected_for_what_happened_meanwhile(
+async def test_watches_outlive_a_restart_and_fire_before_connected_for_what_happened_meanwhile(
     own_zookeeper: ZookeeperProcess,
 ) -> None:
-    async def test(store: ZookeeperStore, _: list[str]) -> None:
+    async with opened(own_zookeeper, zookeeper__session__timeout__ms="4000") as (store, _):
         heard: list[Any] = []
         store.listen(heard.append)
 
@@ -228,8 +214,6 @@ def test_watches_outlive_a_restart_and_fire_before_connected_for_what_happened_m
             WatchEvent(CREATED, "/not-yet"),
         }
 
-    run(test, own_zookeeper, zookeeper__session__timeout__ms="4000")
-
 
 async def change_meanwhile(server: ZookeeperProcess, away: ZookeeperStore) -> None:
     """Another broker's changes, while ``away`` cannot connect."""
@@ -259,8 +243,10 @@ async def outlast(store: ZookeeperStore, server: ZookeeperProcess) -> tuple[Zook
     return other, let_in
 
 
-def test_session_expired_while_away_is_reported_and_connect_makes_a_new_one(own_zookeeper: ZookeeperProcess) -> None:
-    async def test(store: ZookeeperStore, states: list[str]) -> None:
+async def test_session_expired_while_away_is_reported_and_connect_makes_a_new_one(
+    own_zookeeper: ZookeeperProcess,
+) -> None:
+    async with opened(own_zookeeper) as (store, states):
         lost: list[WatchEvent] = []
         await store.exists("/other", lost.append)
         other, let_in = await outlast(store, own_zookeeper)
@@ -276,14 +262,13 @@ def test_session_expired_while_away_is_reported_and_connect_makes_a_new_one(own_
         assert lost == []
         await other.close()
 
-    run(test, own_zookeeper)
 
-
-def test_call_on_an_expired_session_ends_after_listeners_have_been_notified(own_zookeeper: ZookeeperProcess) -> None:
+async def test_call_on_an_expired_session_ends_after_listeners_have_been_notified(
+    own_zookeeper: ZookeeperProcess,
+) -> None:
     """H21: whoever asks until ``expired`` has been told would otherwise ask for ever, and keep the loop from telling
     it."""
-
-    async def test(store: ZookeeperStore, states: list[str]) -> None:
+    async with opened(own_zookeeper) as (store, states):
         other, let_in = await outlast(store, own_zookeeper)
         client = store._client
         assert client is not None
@@ -296,13 +281,10 @@ def test_call_on_an_expired_session_ends_after_listeners_have_been_notified(own_
             assert (states[-1], store.session_id) == (EXPIRED, 0)
         await other.close()
 
-    run(test, own_zookeeper)
 
-
-def test_bounced_connections_lose_no_write_that_was_acknowledged(zookeeper: ZookeeperProcess) -> None:
+async def test_bounced_connections_lose_no_write_that_was_acknowledged(zookeeper: ZookeeperProcess) -> None:
     """H21: a writer that re-reads after "unknown" goes on without a restart."""
-
-    async def test(store: ZookeeperStore, states: list[str]) -> None:
+    async with opened(zookeeper, zookeeper__connect=f"{zookeeper.address}/bounced") as (store, states):
         await store.create("/n", b"")
         acknowledged = -1
         for number in range(200):
@@ -318,28 +300,21 @@ def test_bounced_connections_lose_no_write_that_was_acknowledged(zookeeper: Zook
         assert EXPIRED not in states
         assert states.count(SUSPENDED) == 5
 
-    run(test, zookeeper, zookeeper__connect=f"{zookeeper.address}/bounced")
 
-
-def test_unreachable_ensemble_is_unavailable_within_the_connection_timeout() -> None:
+async def test_unreachable_ensemble_is_unavailable_within_the_connection_timeout() -> None:
     class Nobody(ZookeeperProcess):
         address = "127.0.0.1:1"
 
-    async def body() -> None:
-        limits = {"zookeeper__connection__timeout__ms": "300", "zookeeper__session__timeout__ms": "60000"}
-        store = open_store(Nobody.__new__(Nobody), **limits)
-        with pytest.raises(
-            StoreUnavailableError, match=r"zookeeper.connect=127.0.0.1:1 cannot be reached within 0.3 s"
-        ):
-            await asyncio.wait_for(store.connect(), LIMIT_S)
-        await store.close()
-
-    asyncio.run(body())
+    limits = {"zookeeper__connection__timeout__ms": "300", "zookeeper__session__timeout__ms": "60000"}
+    store = open_store(Nobody.__new__(Nobody), **limits)
+    with pytest.raises(StoreUnavailableError, match=r"zookeeper.connect=127.0.0.1:1 cannot be reached within 0.3 s"):
+        await asyncio.wait_for(store.connect(), LIMIT_S)
+    await store.close()
 
 
 # ---- layout, size
-def test_chroot_is_made_and_hides_the_rest(zookeeper: ZookeeperProcess) -> None:
-    async def test(store: ZookeeperStore, _: list[str]) -> None:
+async def test_chroot_is_made_and_hides_the_rest(zookeeper: ZookeeperProcess) -> None:
+    async with opened(zookeeper, zookeeper__connect=f"{zookeeper.address}/cluster/one") as (store, _):
         assert await store.create("/a-", is_sequential=True) == "/a-0000000000"
         seen: list[WatchEvent] = []
         await store.get_children("/", seen.append)
@@ -351,11 +326,11 @@ def test_chroot_is_made_and_hides_the_rest(zookeeper: ZookeeperProcess) -> None:
         assert await whole.exists("/cluster/one/b") == 0
         await whole.close()
 
-    run(test, zookeeper, zookeeper__connect=f"{zookeeper.address}/cluster/one")
 
-
-def test_multi_beyond_jute_maxbuffer_is_refused_and_written_in_batches(zookeeper: ZookeeperProcess) -> None:
-    async def test(store: ZookeeperStore, states: list[str]) -> None:
+async def test_multi_beyond_jute_maxbuffer_is_refused_and_written_in_batches(zookeeper: ZookeeperProcess) -> None:
+    async with opened(
+        zookeeper, zookeeper__connect=f"{zookeeper.address}/large", zookeeper__connection__timeout__ms="10000"
+    ) as (store, states):
         operations = [Create(f"/{number:05}", b"x" * 400) for number in range(MULTI_LIMIT_BYTES // 400)]
         with pytest.raises(MultiTooLargeError, match="write them in batches"):
             await store.multi(operations)
@@ -366,14 +341,13 @@ def test_multi_beyond_jute_maxbuffer_is_refused_and_written_in_batches(zookeeper
         await write_many(store, small)
         assert states == [CONNECTED]
 
-    run(test, zookeeper, zookeeper__connect=f"{zookeeper.address}/large", zookeeper__connection__timeout__ms="10000")
-
 
 # ---- who may
-def test_digest_owns_what_it_creates_and_others_may_only_read(zookeeper: ZookeeperProcess) -> None:
+async def test_digest_owns_what_it_creates_and_others_may_only_read(zookeeper: ZookeeperProcess) -> None:
     address = f"{zookeeper.address}/secured"
-
-    async def test(store: ZookeeperStore, _: list[str]) -> None:
+    async with opened(
+        zookeeper, zookeeper__connect=address, zookeeper__set__acl="true", kafkastore__zookeeper__digest=DIGEST
+    ) as (store, _):
         await store.ensure_path("/config/users")
         await store.multi([Create("/topic", b"1"), Create("/config/users/u", b"secret"), Create("/consumers")])
         stranger = open_store(zookeeper, zookeeper__connect=address)
@@ -392,19 +366,10 @@ def test_digest_owns_what_it_creates_and_others_may_only_read(zookeeper: Zookeep
         assert await friend.set("/topic", b"2") == 1
         await friend.close()
 
-    run(
-        test,
-        zookeeper,
-        zookeeper__connect=address,
-        zookeeper__set__acl="true",
-        kafkastore__zookeeper__digest=DIGEST,
-    )
 
-
-def test_node_that_may_no_longer_be_read_does_not_keep_the_store_away(own_zookeeper: ZookeeperProcess) -> None:
+async def test_node_that_may_no_longer_be_read_does_not_keep_the_store_away(own_zookeeper: ZookeeperProcess) -> None:
     """H28: somebody changed its ACL while the connection was lost."""
-
-    async def test(store: ZookeeperStore, states: list[str]) -> None:
+    async with opened(own_zookeeper) as (store, states):
         await store.create("/topic")
         events: list[WatchEvent] = []
         await store.get_children("/topic", events.append)
@@ -424,8 +389,6 @@ def test_node_that_may_no_longer_be_read_does_not_keep_the_store_away(own_zookee
             await store.get_children("/topic")
         await stranger.close()
 
-    run(test, own_zookeeper)
-
 
 # ---- TLS
 def make_certificates(folder: Path) -> tuple[Path, Path]:
@@ -440,7 +403,7 @@ def make_certificates(folder: Path) -> tuple[Path, Path]:
     return keystore, certificate
 
 
-def test_tls_with_a_client_certificate_and_refusals_without(tmp_path: Path) -> None:
+async def test_tls_with_a_client_certificate_and_refusals_without(tmp_path: Path) -> None:
     keystore, truststore = make_certificates(tmp_path)
     plain = ZookeeperProcess(tmp_path / "zookeeper")
     server = ZookeeperProcess(
@@ -465,17 +428,14 @@ def test_tls_with_a_client_certificate_and_refusals_without(tmp_path: Path) -> N
         "zookeeper__ssl__truststore__type": "PEM",
     }
     client = {"zookeeper__ssl__keystore__location": str(keystore), "zookeeper__ssl__keystore__type": "PEM"}
-
-    async def test(store: ZookeeperStore, _: list[str]) -> None:
-        await store.create("/a", b"1")
-        assert (await store.get("/a")).data == b"1"
-        for refused in ({}, tls, {"zookeeper__ssl__client__enable": "true", **client}):  # plain, no key, no trust
-            other = open_store(server, **refused, zookeeper__connection__timeout__ms="500")
-            with pytest.raises(StoreUnavailableError):
-                await other.connect()
-            await other.close()
-
     try:
-        run(test, server, **tls, **client, zookeeper__connection__timeout__ms="10000")
+        async with opened(server, **tls, **client, zookeeper__connection__timeout__ms="10000") as (store, _):
+            await store.create("/a", b"1")
+            assert (await store.get("/a")).data == b"1"
+            for refused in ({}, tls, {"zookeeper__ssl__client__enable": "true", **client}):  # plain, no key, no trust
+                other = open_store(server, **refused, zookeeper__connection__timeout__ms="500")
+                with pytest.raises(StoreUnavailableError):
+                    await other.connect()
+                await other.close()
     finally:
         server.stop()

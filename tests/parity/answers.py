@@ -11,16 +11,14 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
 from parity.batch import record_batch
 from parity.cases import BROKER, BROKER_NAME, Case, LogDir, TopicId
 from parity.messages import Answer
 from parity.raw_client import ConnectionClosedError
 from parity.transaction_cases import Batch, Epoch, Id
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 LEFT_OUT = {"throttle_time_ms", "cluster_id", "host", "port", "rack", "partition_size"}
 ONLY_WHETHER_SET = {"topic_id", "total_bytes", "usable_bytes", "documentation", "transaction_start_time_ms"}

@@ -10,17 +10,12 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from kafkastore.config.definitions import broker_keys, topic_keys
+from kafkastore.config.definitions import ConfigKey, broker_keys, topic_keys
 from parity.raw_client import ConnectionClosedError, RawClient
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kafkastore.config.definitions import ConfigKey
 
 RECORD = Path(__file__).with_name("apache-kafka-4.4.0-config-values.json")
 TOPIC = "t"

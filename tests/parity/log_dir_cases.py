@@ -8,12 +8,10 @@ is asked again until nothing moves.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from parity.cases import Case, Given, LogDir, topic
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 FIRST, SECOND, THIRD = LogDir(0), LogDir(1), LogDir(2)
 LONG = "n" * 220
@@ -99,10 +97,7 @@ TWO_LOG_DIRS = [
     move("move: name too long for a move", (FIRST, [(LONG, [0])]), (SECOND, [(LONG, [0])])),
 ]
 
-BEFORE_ONE_IS_OFFLINE = [
-    move("", (FIRST, [("o-a", [0])]), (THIRD, [("o-b", [0])])),
-    create(topic("o-a"), topic("o-b")),
-]
+BEFORE_ONE_IS_OFFLINE = [move("", (FIRST, [("o-a", [0])]), (THIRD, [("o-b", [0])])), create(topic("o-a"), topic("o-b"))]
 ONE_LOG_DIR_OFFLINE = [
     describe("offline: every topic", versions=(1, 2, 3, 4, 5), topics=None),
     describe("offline: one topic, of the directory that is offline", ("o-b", [0])),

@@ -8,18 +8,14 @@ version of an API; a name that no version has is a mistake.
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from functools import cache
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from kafkastore._core import UnknownFieldError, decode_message, is_flexible, message_fields, message_type
+from kafkastore._core import MessageField, UnknownFieldError, decode_message, is_flexible, message_fields, message_type
 from kafkastore.messages import OutgoingRequest
 from unit.plain_messages import filled
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kafkastore._core import MessageField
 
 
 def kafka_name(api: str) -> str:

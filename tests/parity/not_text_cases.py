@@ -3,14 +3,12 @@ and Kafka reads each malformed byte as U+FFFD."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from parity.batch import record_batch
 from parity.cases import GROUP, SET, TOPIC, Case
 from parity.raw_client import RawClient
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 NOT_TEXT: list[Case] = []
 MARK, WRONG = b"\x01", b"\xe9"

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import socket
 import struct
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from parity import messages
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 ANSWER_TIMEOUT_SECONDS = 10.0
 

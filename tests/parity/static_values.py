@@ -13,13 +13,9 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from kafkastore.config.definitions import broker_keys
+from kafkastore.config.definitions import ConfigKey, broker_keys
 from parity.config_values import spellings
-
-if TYPE_CHECKING:
-    from kafkastore.config.definitions import ConfigKey
 
 RECORD = Path(__file__).with_name("apache-kafka-4.4.0-static-values.json")
 

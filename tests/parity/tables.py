@@ -19,12 +19,13 @@ import functools
 import json
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from parity.answers import SETTLE_SECONDS, all_answers
-from parity.cases import CASES
+from parity.answers import SETTLE_SECONDS, Answers, all_answers
+from parity.cases import CASES, Case
 from parity.feature_cases import FEATURES
 from parity.log_dir_cases import BEFORE_ONE_IS_OFFLINE, ONE_LOG_DIR_OFFLINE, TWO_LOG_DIRS
 from parity.logger_cases import LOGGERS
@@ -34,13 +35,7 @@ from parity.raw_client import RawClient
 from parity.security_cases import SECURITY_OFF
 from parity.transaction_cases import OVERRIDES, TRANSACTIONS
 from peer.apache_kafka import ApacheKafka
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from parity.answers import Answers
-    from parity.cases import Case
-    from peer.broker_process import BrokerProcess
+from peer.broker_process import BrokerProcess
 
 HERE = Path(__file__).parent
 

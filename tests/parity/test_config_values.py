@@ -8,20 +8,17 @@
 from __future__ import annotations
 
 from itertools import zip_longest
-from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import KafkaError, Producer
 
 from parity import config_values
 from parity.config_values import TOPIC, change, questions, recorded
+from peer.broker_process import BrokerProcess
 from peer.kafkastore_broker import KafkastoreBroker
 from peer.topics import create_topic
 from proof.scope import played
 from proof.seeds import first_seed
-
-if TYPE_CHECKING:
-    from peer.broker_process import BrokerProcess
 
 REFUSED, TAKEN = "ours refuses it", "ours takes it"
 DIFFERENT = {

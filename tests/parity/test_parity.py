@@ -7,19 +7,15 @@ table needs a fresh broker, so it gets one of its own.
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
+from parity.answers import Answers
 from parity.expected import DEVIATIONS, OTHER_WORDS, comparable
 from parity.tables import TABLES, answers_of
 from peer.apache_kafka import ApacheKafka
 from peer.kafkastore_broker import KafkastoreBroker
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from parity.answers import Answers
 
 EXPECTED = {table: of_table.expected() for table, of_table in TABLES.items()}
 assert {*DEVIATIONS, *OTHER_WORDS} <= {name for found in EXPECTED.values() for name in found}, "each is a case"

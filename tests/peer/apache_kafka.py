@@ -6,15 +6,12 @@ from __future__ import annotations
 import shutil
 import subprocess
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from peer import class_data
 from peer.broker_process import BrokerProcess, free_port
 from peer.cache import digest, made
 from peer.jars import HERE, classpath
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NODE_ID = "1"
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"

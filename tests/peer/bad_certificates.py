@@ -13,16 +13,14 @@ import datetime as dt
 import os
 import socket
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import dsa, ec, ed448, padding, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 NOW = dt.datetime.now(dt.UTC)
 DAY = dt.timedelta(days=1)

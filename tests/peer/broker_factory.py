@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from peer.apache_kafka import ApacheKafka
+from peer.broker_process import BrokerProcess
 from peer.kafkastore_broker import KafkastoreBroker
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from peer.broker_process import BrokerProcess
 
 KINDS: dict[str, type[BrokerProcess]] = {"kafka": ApacheKafka, "kafkastore": KafkastoreBroker}
 

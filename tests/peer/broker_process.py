@@ -16,15 +16,14 @@ import subprocess
 import time
 from abc import ABC, abstractmethod
 from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, Self
 
 from peer.cache import cache_folder
 from peer.wire_socket import WireSocket
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 PORTS = range(22000, 31000)
 """Below the kernel's ephemeral ports, so that no outgoing connection takes one between two starts."""
@@ -192,6 +191,15 @@ class BrokerProcess(ABC):
         self.launch()
         self.wait_until_ready(limit_s)
         return self
+
+    @contextmanager
+    def running(self) -> Iterator[Self]:
+        """Started, and killed at the end of the block."""
+        try:
+            self.start()
+            yield self
+        finally:
+            self.kill()
 
     def wait_until_ready(self, limit_s: float = READY_LIMIT_S) -> None:
         def ready() -> bool:

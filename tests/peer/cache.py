@@ -10,11 +10,8 @@ import hashlib
 import os
 import shutil
 import subprocess
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 
 def cache_folder() -> Path:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 import trustme
 from cryptography import x509
@@ -11,10 +12,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
+PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
 NOW = dt.datetime.now(dt.UTC)
 DAY = dt.timedelta(days=1)

@@ -13,15 +13,13 @@ import logging
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from peer.cache import made
 from peer.jars import jars, program_jar
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 BROKER: Final = "broker"
 PROGRAM: Final = "program"

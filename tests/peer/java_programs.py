@@ -6,14 +6,12 @@ A program is compiled once into the cache, apart from every other. Whoever start
 from __future__ import annotations
 
 import subprocess
-from typing import IO, TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO
 
 from peer.cache import digest, filled
 from peer.jars import HERE, JAVA_SOURCES, jars
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 QUICK_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:-UsePerfData")
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 import base64
 import json
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from peer.class_data import PROGRAM, options
 from peer.jars import classpath
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 TOOLS = {
     "kafka-topics": "org.apache.kafka.tools.TopicCommand",

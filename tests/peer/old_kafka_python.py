@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 LIMIT_S = 30
 

@@ -9,14 +9,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from peer.cache import digest, filled
 from peer.go_program import ENVIRONMENT, LIMIT_S
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 SARAMA_SOURCES, KAFKAJS_SOURCES = Path(__file__).parent / "sarama", Path(__file__).parent / "kafkajs"
 NPM_CI = "npm ci --prefix {} --omit=dev --ignore-scripts --no-audit --no-fund"

@@ -7,11 +7,8 @@ import base64
 import http.server
 import json
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 from urllib.parse import parse_qs
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 CLIENT_ID, CLIENT_SECRET = "app", "the secret of app"
 

@@ -5,17 +5,13 @@ from __future__ import annotations
 
 import os
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from confluent_kafka import Producer
 
 from parity.raw_client import RawClient
+from peer.broker_process import BrokerProcess
 from peer.topics import read_topic
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from peer.broker_process import BrokerProcess
 
 ALIVE = "alive"
 """The topic that must be served, whatever becomes of the others."""

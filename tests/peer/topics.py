@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from contextlib import closing
+from typing import Any
 
 from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from peer.broker_process import wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 LIMIT_S = 30.0
 
@@ -76,23 +75,18 @@ def end_offsets(bootstrap: str, topic: str, isolation: str = "read_uncommitted")
             return False
         return True
 
-    try:
+    with closing(consumer):
         wait_until(are_told, LIMIT_S, f"{topic} tells its offsets")
-    finally:
-        consumer.close()
     return found
 
 
 def last_stable_offsets(bootstrap: str, topic: str) -> dict[int, int]:
     """The end of each partition as a consumer of committed records is answered it."""
     settings = {"bootstrap.servers": bootstrap, "group.id": "unused", "isolation.level": "read_committed"}
-    consumer = Consumer(settings)
-    try:
+    with closing(Consumer(settings)) as consumer:
         numbers = consumer.list_topics(topic, timeout=LIMIT_S).topics[topic].partitions
         asked = [TopicPartition(topic, number, OFFSET_END) for number in numbers]
         return {one.partition: one.offset for one in consumer.offsets_for_times(asked, LIMIT_S)}
-    finally:
-        consumer.close()
 
 
 def read_settled(bootstrap: str, topic: str) -> list[Message]:
@@ -115,7 +109,7 @@ def read_topic(bootstrap: str, topic: str, limit_s: float = LIMIT_S, **config: A
     settings |= {name.replace("_", "."): value for name, value in config.items()}
     consumer = Consumer(settings)
     messages: list[Message] = []
-    try:
+    with closing(consumer):
         consumer.assign([TopicPartition(topic, partition, low) for partition, (low, _) in ends.items()])
         waiting = set(ends)
         deadline = time.monotonic() + limit_s
@@ -130,8 +124,6 @@ def read_topic(bootstrap: str, topic: str, limit_s: float = LIMIT_S, **config: A
                 elif (place := place_of(message))[1] >= ends[place[0]][1]:
                     waiting.discard(place[0])
         return messages
-    finally:
-        consumer.close()
 
 
 def wait_until_stable(bootstrap: str, topic: str, limit_s: float) -> None:

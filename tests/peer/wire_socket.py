@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import socket
 import struct
-from typing import TYPE_CHECKING, Self
-
-if TYPE_CHECKING:
-    from types import TracebackType
+from types import TracebackType
+from typing import Self
 
 API_VERSIONS = 18
 METADATA = 3

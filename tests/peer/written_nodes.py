@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import BadArgumentsError
@@ -13,9 +14,6 @@ from kafkastore.metadata.assignment import ReplicaAssignment, encode_assigned
 from kafkastore.metadata.nodes import config_notice, encode_config
 from kafkastore.metadata.sqlite import SqliteStore
 from kafkastore.metadata.store import NodeExistsError, parent_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 RETENTION_MS = "123456789"
 """In the configuration of each topic."""

@@ -13,15 +13,13 @@ import struct
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from peer import class_data
 from peer.broker_process import BrokerFailedError, free_port, hang, wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 JARS = Path("/usr/share/java")
 NETTY = tuple(f"netty-{part}" for part in ("buffer", "codec", "common", "handler", "resolver", "transport"))

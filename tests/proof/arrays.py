@@ -6,11 +6,9 @@ Interactions and Implications for Software Testing", 2004); three and more are l
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+from typing import Any
 
 
 def pairs_of(row: Sequence[Any]) -> set[tuple[int, int, Any, Any]]:

@@ -6,16 +6,13 @@ Whoever changes the sources of a group runs it in full (`make proof GROUP=cluste
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from proof import seeds
 from proof.mutant_table import MUTANTS
 from proof.phases import CARGO, CARGO_VARIABLES, pytest_command
 from proof.scope import VARIABLE
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 ENGINE = ("rust", "Cargo.toml", "Cargo.lock")
 CONTROL = ("python/kafkastore",)
@@ -91,11 +88,7 @@ def groups() -> dict[str, Group]:
                 *(_make(target, is_seeded=True) for target in ("pipeline-kills", "export-kills", "jni-fuzz")),
             ],
         ),
-        "clients": Group(
-            (*BROKER, *PEERS),
-            [_pytest("clients", "wire", "crash", workers=3)],
-            needs_wheel=True,
-        ),
+        "clients": Group((*BROKER, *PEERS), [_pytest("clients", "wire", "crash", workers=3)], needs_wheel=True),
         # one file has half of it
         "cluster": Group(
             (*BROKER, *PEERS), [_pytest("cluster", workers=3, arguments=("--dist", "load"))], needs_wheel=True

@@ -23,14 +23,12 @@ import sys
 import tempfile
 import time
 import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from proof.mutant_table import MUTANTS, Mutant
 from proof.phases import CARGO, CARGO_VARIABLES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 ROOT = Path(__file__).parent.parent.parent
 PACKAGE = ROOT / "python" / "kafkastore"

@@ -15,16 +15,14 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ET
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from proof import budget, timed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 TESTS = Path(__file__).resolve().parents[1]
 ROOT = TESTS.parent
@@ -82,10 +80,7 @@ def lanes(arguments: Sequence[str]) -> list[list[Phase]]:
     seen at once, what the second prints when a phase has ended.
     """
     return [
-        [
-            Phase("rust", CARGO),
-            Phase("computing", pytest_command(COMPUTING, COMPUTING_WORKERS, arguments), COMPUTING),
-        ],
+        [Phase("rust", CARGO), Phase("computing", pytest_command(COMPUTING, COMPUTING_WORKERS, arguments), COMPUTING)],
         [
             Phase("waiting", pytest_command(WAITING, WAITING_WORKERS, arguments), WAITING),
             Phase("unit", pytest_command(UNIT, COMPUTING_WORKERS, arguments), UNIT),

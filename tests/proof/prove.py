@@ -10,19 +10,15 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ET
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from proof import record
-from proof.groups import TEST_LIMIT_S, groups
+from proof.groups import TEST_LIMIT_S, Group, Step, groups
 from proof.phases import scratch
 from proof.record import ROOT
 from proof.timed import cpu_s_of_children
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from proof.groups import Group, Step
 
 WHEEL = ROOT / ".venv-wheel"
 EXTRAS = "arrow,metrics"

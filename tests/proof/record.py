@@ -12,15 +12,11 @@ from __future__ import annotations
 import ast
 import json
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from proof.groups import groups
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from proof.groups import Group
+from proof.groups import Group, groups
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORD = Path(__file__).with_name("record.json")

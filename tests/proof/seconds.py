@@ -11,16 +11,14 @@ from __future__ import annotations
 import os
 import time
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from proof import budget, timed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 TICKS = os.sysconf("SC_CLK_TCK")
 TESTS = Path(__file__).resolve().parents[1]

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import subprocess
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from proof import groups, phases, prove, record
 from proof.groups import Group, Step
 from proof.prove import Report
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FOLDER = "x"
 FILE = f"tests/{FOLDER}/test_x.py"

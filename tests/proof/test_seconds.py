@@ -5,15 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
+
+import pytest
 
 from proof import budget
 from proof.seconds import cpu_s
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
 
 BURN = "import time\nwhile time.process_time() < 0.3: pass\n"
 

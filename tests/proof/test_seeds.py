@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from proof import seeds
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def commit(folder: Path, message: str) -> None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from confluent_kafka import Producer
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from clients.conftest import Sample
+from clients.conftest import Sample
 
 LIMIT_S = 30.0
 

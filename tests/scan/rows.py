@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from kafkastore.scanning.bounds import COLUMNS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from peer.java_tools import JavaRecord
+from peer.java_tools import JavaRecord
 
 TIMESTAMP_TYPES = {"CreateTime": 0, "LogAppendTime": 1}
 

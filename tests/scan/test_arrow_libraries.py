@@ -7,7 +7,8 @@ import shutil
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import duckdb
 import polars as pl
@@ -17,15 +18,11 @@ import pytest
 import kafkastore
 from clients.conftest import START_TIME_MS, samples
 from kafkastore.scanning.bounds import COLUMNS, DEFAULT_COLUMNS
+from peer.broker_process import BrokerProcess
 from peer.topics import create_topic
 from scan.conftest import RECORDS
 from scan.produce import produce_samples
 from scan.rows import rows_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from peer.broker_process import BrokerProcess
 
 START = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=START_TIME_MS)
 SENT = samples(RECORDS)

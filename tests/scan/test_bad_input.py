@@ -7,7 +7,8 @@ from __future__ import annotations
 import pickle
 import random
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -16,9 +17,6 @@ import kafkastore
 from kafkastore import DataLossError, ScanError
 from kafkastore.scanning.bounds import COLUMNS
 from scan.rows import Row, rows_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 FLIPS = 200

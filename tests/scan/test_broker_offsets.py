@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import socket
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 
 from clients.conftest import samples
 from kafkastore.scanning.broker_offsets import fetch_broker_offsets, parse_servers
-from peer.broker_process import free_port
+from peer.broker_process import BrokerProcess, free_port
 from peer.java_tools import JavaRecord, JavaTools
 from peer.topics import admin_client, create_topic
 from scan.produce import produce_samples
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from peer.broker_process import BrokerProcess
 
 
 def test_offsets_are_what_the_broker_tells_consumers(broker: BrokerProcess) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -11,14 +11,10 @@ import kafkastore
 from crash.keyed_load import KEYS, SOON, TOPIC, KeyedLoad, assert_latest, consumed, number_of, rows_of
 from interop.transplant import read_checkpoint
 from kafkastore.scanning import broker_offsets
-from kafkastore.scanning.broker_offsets import fetch_broker_offsets
-from peer.broker_process import wait_until
+from kafkastore.scanning.broker_offsets import PartitionOffsets, fetch_broker_offsets
+from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerProcess, wait_until
 from peer.topics import create_topic
-
-if TYPE_CHECKING:
-    from kafkastore.scanning.broker_offsets import PartitionOffsets
-    from peer.broker_factory import BrokerFactory
-    from peer.broker_process import BrokerProcess
 
 SCANS = 60
 FILE_SCANS_S = 3.0

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow.parquet
 import pytest
@@ -19,11 +19,9 @@ from clients.conftest import START_TIME_MS, Sample, samples
 from kafkastore.cli import main as cli
 from kafkastore.scanning.bounds import COLUMNS
 from peer.broker_factory import BrokerFactory
+from peer.java_tools import JavaTools
 from peer.topics import create_topic
 from scan.produce import produce_samples
-
-if TYPE_CHECKING:
-    from peer.java_tools import JavaTools
 
 START = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=START_TIME_MS)
 SENT = [sample for _ in range(5) for sample in samples(50)]

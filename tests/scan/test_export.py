@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -23,12 +23,10 @@ import kafkastore
 from clients.conftest import samples
 from kafkastore.cli import main as cli
 from kafkastore.scanning.bounds import COLUMNS
+from peer.broker_process import BrokerProcess
 from peer.topics import admin_client, create_topic
 from scan.produce import produce_samples
 from scan.rows import assert_rows, rows_of
-
-if TYPE_CHECKING:
-    from peer.broker_process import BrokerProcess
 
 KILLS = 8
 START = "import sys; from kafkastore.cli.main import main; sys.exit(main())"

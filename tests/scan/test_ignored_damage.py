@@ -7,9 +7,11 @@ import gzip
 import json
 import os
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -19,10 +21,6 @@ import kafkastore
 from interop import batches
 from interop.batches import Record, build
 from kafkastore.cli import main as cli
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 MS = 1_700_000_000_000
 EACH = 2

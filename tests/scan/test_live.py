@@ -9,8 +9,9 @@ import os
 import pickle
 import threading
 from collections import deque
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import pyarrow as pa
 import pytest
@@ -20,13 +21,8 @@ import kafkastore
 from kafkastore import _core
 from kafkastore.scanning.broker_offsets import fetch_broker_offsets
 from peer.broker_factory import BrokerFactory
-from peer.broker_process import wait_until
+from peer.broker_process import BrokerProcess, wait_until
 from peer.topics import create_topic
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from peer.broker_process import BrokerProcess
 
 PARTITIONS = 2
 SCANS = 100

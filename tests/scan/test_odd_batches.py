@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import duckdb
 import lz4.frame
@@ -14,9 +14,6 @@ import kafkastore
 from interop import batches
 from interop.batches import Record, build
 from kafkastore.cli import main as cli
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MS = 1_700_000_000_000
 FARTHEST = 2**63 - 1

@@ -3,8 +3,9 @@ ours."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,14 +14,9 @@ from interop.contents import Topic, create, fill, keep_as_it_is, read_all, topic
 from interop.test_directories import assert_contents_are_what_they_should_be, serve_elsewhere
 from kafkastore.scanning.bounds import COLUMNS
 from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerProcess
+from peer.java_tools import JavaTools
 from scan.rows import Row, assert_rows, rows_of, rows_read
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from peer.broker_process import BrokerProcess
-    from peer.java_tools import JavaTools
 
 Expected = dict[tuple[str, str], list[Row]]
 

@@ -10,9 +10,10 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
@@ -24,17 +25,13 @@ import kafkastore
 from clients.conftest import START_TIME_MS, Sample, samples
 from kafkastore.cli import main as cli
 from kafkastore.scanning.bounds import COLUMNS
+from kafkastore.scanning.pushdown import ScanLimits
 from kafkastore.scanning.scan import Scan
 from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerProcess
 from peer.topics import create_topic
 from scan.conftest import RECORDS
 from scan.produce import produce_samples
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kafkastore.scanning.pushdown import ScanLimits
-    from peer.broker_process import BrokerProcess
 
 START = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=START_TIME_MS)
 SENT = samples(RECORDS)

@@ -7,7 +7,8 @@ from __future__ import annotations
 import random
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from pathlib import Path
+from typing import Any, Self
 
 import pyarrow as pa
 import pytest
@@ -17,7 +18,8 @@ import kafkastore
 from clients.test_kafka_transactions import hang, open_transaction
 from kafkastore.scanning.bounds import COLUMNS
 from kafkastore.scanning.broker_offsets import fetch_broker_offsets
-from peer.broker_process import wait_until
+from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerProcess, wait_until
 from peer.topics import create_topic, end_offsets, last_stable_offsets, place_of, read_topic
 from scan.rows import Row, assert_rows, rows_of
 from scan.transactional_log import (
@@ -34,12 +36,6 @@ from scan.transactional_log import (
     write_ended_transactions,
     write_wide_transactions,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from peer.broker_factory import BrokerFactory
-    from peer.broker_process import BrokerProcess
 
 TOPIC = "orders"
 WRITERS = 3

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import shutil
 import warnings
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 import kafkastore
 from kafkastore.cli import dump
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 RECORDS = 250  # of topic samples
 CHECKPOINT = "replication-offset-checkpoint"

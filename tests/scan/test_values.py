@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import pickle
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -16,10 +18,6 @@ from confluent_kafka import Producer
 import kafkastore
 from peer.broker_factory import BrokerFactory
 from peer.topics import create_topic
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 EVENTS = 5000
 BAD_OFFSET = 3210

@@ -6,17 +6,15 @@ Producers live as long as their transaction is needed; a timeout never ends a tr
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from confluent_kafka import Message, Producer
 
 from clients.conftest import CODECS, samples
 from parity.raw_client import RawClient
+from peer.broker_process import BrokerProcess
 from peer.topics import admin_client, create_topic, last_stable_offsets, place_of, read_topic
 from scan.rows import Row
-
-if TYPE_CHECKING:
-    from peer.broker_process import BrokerProcess
 
 LEVELS = ("read_uncommitted", "read_committed")
 LIMIT_S = 30.0

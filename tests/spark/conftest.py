@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pyspark
 import pytest
 from confluent_kafka import Message, Producer
+from pyspark.sql import SparkSession
 
 from clients.conftest import CODECS, START_TIME_MS, samples
+from peer.broker_process import BrokerProcess
 from peer.kafkastore_broker import KafkastoreBroker
 from peer.topics import create_topic, place_of, read_topic
 from spark import class_data
 from spark.session import IS_SPARK_4, start_session
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pyspark.sql import SparkSession
-
-    from peer.broker_process import BrokerProcess
 
 QUICK_CLEANER = {
     "log.initial.task.delay.ms": "100",
@@ -39,13 +35,19 @@ FLIGHTS = 2400
 FLIGHT_BYTES = 2000
 """Two segments in each of three partitions."""
 FLUSH_LIMIT_S = 30
+LIMIT_S = 300
+"""Of a test: the first one of a run starts a JVM and brokers."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Makes the archive of Spark's classes, in the time of no test. And lets pass what older PySpark itself warns of:
     before 4.2 it leaves the sockets of `collect` to the garbage collector, and 3.5 compares versions with distutils."""
-    if any(Path(__file__).parent in item.path.parents for item in items):
+    own = [item for item in items if Path(__file__).parent in item.path.parents]
+    if own:
         class_data.options()
+    for item in own:
+        if item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(LIMIT_S))
     allowed = []
     if not hasattr(getattr(pyspark.util, "_load_from_socket", None), "__wrapped__"):  # it is no context manager
         allowed.append("ignore:Exception ignored in. <socket.socket .*raddr=:pytest.PytestUnraisableExceptionWarning")
@@ -131,13 +133,9 @@ def write(broker: BrokerProcess) -> dict[str, list[Record]]:
 def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
     """Two log directories of our broker, which has stopped."""
     folder = tmp_path_factory.mktemp("written")
-    broker = KafkastoreBroker(folder, log_dirs=[folder / "a", folder / "b"])
-    broker.start()
-    try:
+    with KafkastoreBroker(folder, log_dirs=[folder / "a", folder / "b"]).running() as broker:
         records = write(broker)
         assert broker.stop() == 0
-    finally:
-        broker.kill()
     return Written(broker.log_dirs, records)
 
 

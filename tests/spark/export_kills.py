@@ -14,17 +14,13 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from peer.broker_process import wait_until
+from peer.broker_process import BrokerProcess, wait_until
 from peer.kafkastore_broker import KafkastoreBroker, executable
 from peer.topics import create_topic, read_topic
 from spark.conftest import SMALL_SEGMENTS, Record, produce
 from spark.lake import is_tidy, manifests, rows
 from spark.session import CONF, environment
-
-if TYPE_CHECKING:
-    from peer.broker_process import BrokerProcess
 
 LIMIT_S = 120.0
 RECORDS = 2000

@@ -20,23 +20,20 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyspark
 from confluent_kafka import Producer
 
 from clients.conftest import CODECS, START_TIME_MS, samples
+from peer.broker_process import BrokerProcess
 from peer.kafkastore_broker import KafkastoreBroker
 from peer.topics import create_topic
 from spark.session import JAR, QUICK_JVM, environment
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from peer.broker_process import BrokerProcess
 
 HERE = Path(__file__).parent / "jni"
 LEGACY = Path(__file__).parents[1] / "fixtures" / "legacy" / "logs"
@@ -188,9 +185,7 @@ class Prepared:
 @contextmanager
 def prepared(folder: Path) -> Iterator[Prepared]:
     """Topics that a broker has written, copied to `logs`; the broker runs on. Topic `old` has Kafka's old formats."""
-    broker = KafkastoreBroker(folder / "broker")
-    broker.start()
-    try:
+    with KafkastoreBroker(folder / "broker").running() as broker:
         write(broker)
         assert broker.stop() == 0
         shutil.copytree(broker.log_dir, folder / "logs", ignore=shutil.ignore_patterns("__*", "*.lock", ".lock"))
@@ -200,8 +195,6 @@ def prepared(folder: Path) -> Iterator[Prepared]:
         (folder / "schema.proto").write_text(PROTO)
         broker.start()
         yield Prepared(folder, broker.bootstrap)
-    finally:
-        broker.kill()
 
 
 def compiled(folder: Path, jar: Path) -> str:

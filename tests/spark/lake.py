@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from spark.conftest import Record
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def parquet_files(output: Path) -> list[Path]:

@@ -15,9 +15,10 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from confluent_kafka import Producer
 from demo.flights import as_record, rows
@@ -26,9 +27,6 @@ from kafkastore.spark import jvm
 from peer.kafkastore_broker import KafkastoreBroker
 from peer.topics import create_topic
 from spark.session import JAR, start_session
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 FOLDER = Path(__file__).parents[2] / "docs" / "notebooks"
 FLIGHTS = 27_000
@@ -39,9 +37,7 @@ FLUSH_LIMIT_S = 60
 @contextlib.contextmanager
 def flights(folder: Path) -> Iterator[Path]:
     """A broker's log directory with the topic ``flights``: departures of January 2013, by carrier."""
-    broker = KafkastoreBroker(folder)
-    broker.start()
-    try:
+    with KafkastoreBroker(folder).running() as broker:
         create_topic(broker.bootstrap, "flights", PARTITIONS, {"retention.ms": "-1", "segment.bytes": "4194304"})
         settings = {"bootstrap.servers": broker.bootstrap, "compression.type": "zstd", "linger.ms": 20}
         producer = Producer(settings)
@@ -54,8 +50,6 @@ def flights(folder: Path) -> Iterator[Path]:
         assert producer.flush(FLUSH_LIMIT_S) == 0
         assert broker.stop() == 0
         yield broker.log_dir
-    finally:
-        broker.kill()
 
 
 def notebooks() -> list[Path]:

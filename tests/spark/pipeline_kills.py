@@ -15,23 +15,19 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from peer.broker_process import BrokerProcess
 from peer.kafkastore_broker import KafkastoreBroker
 from peer.topics import create_topic, read_topic, wait_until_stable
 from spark.conftest import SMALL_SEGMENTS, Record, produce
 from spark.driver import LIMIT_S, Driver
 from spark.lake import is_tidy, rows
 from spark.session import Cluster
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from peer.broker_process import BrokerProcess
 
 PARTITIONS = 3
 RECORDS = 8000

@@ -6,10 +6,8 @@ import contextlib
 import socket
 import struct
 import threading
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
+from typing import NamedTuple
 
 CLIENT_ID = b"kafkastore-sink"
 CHUNK_BYTES = 1 << 16

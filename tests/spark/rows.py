@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 
-from spark.conftest import Record
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-    from spark.conftest import Written
+from spark.conftest import Record, Written
 
 
 def read(spark: SparkSession, written: Written, topic: str | None = None, **options: object) -> DataFrame:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import base64
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from confluent_kafka.admin import (
     AclBinding,
@@ -29,18 +31,12 @@ from clients.acl_world import AUTHORIZER
 from clients.test_delegation_tokens import create
 from clients.test_sasl import authenticate, handshake, scram_final
 from peer.apache_kafka import ApacheKafka
-from peer.broker_process import free_port, wait_until
+from peer.broker_process import BrokerProcess, free_port, wait_until
 from peer.certificates import Authority
 from peer.kafkastore_broker import KafkastoreBroker
 from peer.token_endpoint import CLIENT_ID, CLIENT_SECRET, TokenEndpoint
 from peer.tokens import AuthorizationServer
 from peer.wire_socket import WireSocket
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from peer.broker_process import BrokerProcess
 
 USER = "alice"
 """Of every login; of the certificate it is the common name."""

@@ -6,8 +6,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyspark
 from pyspark.sql import SparkSession
@@ -15,9 +16,6 @@ from pyspark.sql import SparkSession
 from peer.broker_process import free_port, wait_until
 from peer.jars import connector_jars
 from spark import class_data
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 JAR = Path(__file__).parents[2] / "target" / "jni" / "kafkastore-spark.jar"
 """`make test-builds` builds it."""

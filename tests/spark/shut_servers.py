@@ -6,11 +6,9 @@ import contextlib
 import socket
 import ssl
 import threading
-from typing import TYPE_CHECKING, Self
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+from collections.abc import Callable
+from pathlib import Path
+from typing import Self
 
 READ_S = 5.0
 

@@ -21,21 +21,17 @@ import os
 import re
 import subprocess
 import urllib.request
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cluster.cluster import Cluster, MemberBroker
 from cluster.faults.network import CLIENTS, Network
 from cluster.faults.private_machine import run
 from peer.broker_process import free_port, wait_until
+from peer.kafkastore_broker import KafkastoreBroker
 from peer.topics import read_topic
 from spark import class_data
 from spark.session import QUICK_JVM, START_LIMIT_S, environment
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from peer.kafkastore_broker import KafkastoreBroker
 
 HOSTS = {1: "one", 2: "two", 3: "three"}
 """By the broker that runs there."""

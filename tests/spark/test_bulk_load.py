@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,24 +13,19 @@ import pytest
 from confluent_kafka import Producer
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 
 import kafkastore.spark
 from clients.conftest import START_TIME_MS
 from kafkastore.loading.load import LoadError
 from kafkastore.spark import bulk_load, bulk_load_jvm
-from peer.broker_process import free_port, wait_until
+from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerProcess, free_port, wait_until
 from peer.topics import create_topic, read_topic
 from proof.scope import played
 from spark.driver import Driver
 from spark.request_trap import RequestTrap, Trap
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-    from clients.conftest import START_TIME_MS
-    from peer.broker_factory import BrokerFactory
-from peer.broker_process import BrokerProcess
 
 pytestmark = pytest.mark.timeout(600)
 

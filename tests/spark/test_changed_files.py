@@ -6,26 +6,19 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+from pyspark.sql import SparkSession
 
 from interop.transplant import read_checkpoint
-from peer.broker_process import wait_until
+from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerProcess, wait_until
 from peer.topics import admin_client, create_topic
 from proof.scope import played
 from spark.conftest import QUICK_CLEANER, SMALL_SEGMENTS
 from spark.rows import places, planned
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from peer.broker_factory import BrokerFactory
-    from peer.broker_process import BrokerProcess
-
-pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and a broker
 
 LIMIT_S = 30
 NOT_YET = {"cleanup.policy": "compact", "min.compaction.lag.ms": "3600000", "segment.ms": "60000"}

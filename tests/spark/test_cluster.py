@@ -7,17 +7,14 @@ import os
 import subprocess
 import sys
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from spark.conftest import Record, Written
 from spark.session import Cluster
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from spark.conftest import Record, Written
 
 TESTS = Path(__file__).parents[1]
 JOB_LIMIT_S = 240

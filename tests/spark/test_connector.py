@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 from clients.conftest import CODECS
 from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerProcess
+from peer.java_tools import JavaTools
 from peer.topics import create_topic
 from proof.scope import played
 from spark.conftest import SMALL_SEGMENTS, produce
 from spark.session import HAS_CONNECTOR
 from spark.test_stream import places, run, stream
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from pyspark.sql import DataFrame, SparkSession
-
-    from peer.broker_process import BrokerProcess
-    from peer.java_tools import JavaTools
-
-pytestmark = [
-    pytest.mark.timeout(300),  # the first test of a run starts a JVM and a broker
-    pytest.mark.skipif(not HAS_CONNECTOR, reason="the connector is of another version of Spark"),
-]
+pytestmark = pytest.mark.skipif(not HAS_CONNECTOR, reason="the connector is of another version of Spark")
 
 
 KINDS = ("kafkastore", "kafka")

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import logging
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 from kafkastore.spark import planning, scan_segments
+from spark.conftest import Written
 from spark.rows import places, planned, read
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
-
-    from spark.conftest import Written
-
-pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and a broker
 
 
 @pytest.fixture

@@ -16,12 +16,15 @@ import struct
 import time
 import zlib
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer, TopicPartition
+from pyspark.sql import DataFrame, SparkSession
 
 from clients.conftest import CODECS, START_TIME_MS, samples
 from clients.test_kafka_transactions import open_transaction
@@ -29,7 +32,7 @@ from interop.batches import compress
 from interop.test_legacy_directory import NOT_CLEANED
 from interop.transplant import read_checkpoint, transplant
 from peer.broker_factory import BrokerFactory
-from peer.broker_process import wait_until
+from peer.broker_process import BrokerProcess, wait_until
 from peer.topics import admin_client, create_topic, end_offsets
 from proof.scope import played
 from scan.transactional_log import end, write_ended_transactions
@@ -39,25 +42,11 @@ from spark.rows import records
 from spark.session import HAS_CONNECTOR
 from spark.test_network import ways
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from pyspark.sql import DataFrame, SparkSession
-
-    from peer.broker_process import BrokerProcess
-
-pytestmark = [
-    pytest.mark.timeout(300),  # the first test of a run starts a JVM and a broker
-    pytest.mark.skipif(not HAS_CONNECTOR, reason="the connector is of another version of Spark"),
-]
+pytestmark = pytest.mark.skipif(not HAS_CONNECTOR, reason="the connector is of another version of Spark")
 
 LIMIT_S = 30.0
 MINUTE_MS = 60_000
-QUICK = {
-    **QUICK_CLEANER,
-    "log.retention.check.interval.ms": "200",
-    "log.segment.delete.delay.ms": "0",
-}
+QUICK = {**QUICK_CLEANER, "log.retention.check.interval.ms": "200", "log.segment.delete.delay.ms": "0"}
 """A broker that cleans and deletes at once."""
 ROLLS = {**SMALL_SEGMENTS, "segment.ms": str(MINUTE_MS)}
 """A record that is a minute younger than the first of its segment begins another."""
@@ -314,14 +303,11 @@ def found(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[Found]:
     folder = tmp_path_factory.mktemp(request.param)
-    factory = BrokerFactory(request.param, folder)
-    try:
+    with closing(BrokerFactory(request.param, folder)) as factory:
         broker = factory(QUICK)
         opened = write(broker, folder / "old")
         yield find(spark, broker)
         del opened  # its transaction was open until now
-    finally:
-        factory.close()
 
 
 # ---- the comparisons

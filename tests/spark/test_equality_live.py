@@ -11,10 +11,13 @@ from __future__ import annotations
 import json
 import re
 import threading
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from typing import Any, Self
 
 import pytest
 from confluent_kafka import Message, Producer, TopicPartition
+from pyspark.sql import DataFrame, SparkSession
 
 from clients.conftest import START_TIME_MS
 from cluster.cluster import Cluster
@@ -22,7 +25,8 @@ from cluster.moves import Place, ReplicaMoves
 from cluster.test_log_dirs import ask, held_in
 from interop.transplant import read_checkpoint
 from peer.broker_factory import BrokerFactory
-from peer.broker_process import wait_until
+from peer.broker_process import BrokerProcess, wait_until
+from peer.kafkastore_broker import KafkastoreBroker
 from peer.topics import admin_client, create_topic, end_offsets, last_stable_offsets
 from proof.scope import played
 from scan.transactional_log import end, producer
@@ -31,18 +35,7 @@ from spark.rows import collected, planned, records, with_millis
 from spark.session import HAS_CONNECTOR
 from spark.test_network import ways
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from pyspark.sql import DataFrame, SparkSession
-
-    from peer.broker_process import BrokerProcess
-    from peer.kafkastore_broker import KafkastoreBroker
-
-pytestmark = [
-    pytest.mark.timeout(300),  # the first test of a run starts a JVM and brokers
-    pytest.mark.skipif(not HAS_CONNECTOR, reason="the connector is of another version of Spark"),
-]
+pytestmark = pytest.mark.skipif(not HAS_CONNECTOR, reason="the connector is of another version of Spark")
 
 LIMIT_S = 30.0
 ROUNDS = played(2, 6)
@@ -250,11 +243,8 @@ def wait_for_more(what: str, count: Callable[[], int], than: int) -> None:
 # ---- one broker
 @pytest.fixture(scope="module")
 def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    factory = BrokerFactory("kafkastore", tmp_path_factory.mktemp("live"))
-    try:
+    with closing(BrokerFactory("kafkastore", tmp_path_factory.mktemp("live"))) as factory:
         yield factory(QUICK)
-    finally:
-        factory.close()
 
 
 @pytest.fixture
@@ -394,11 +384,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Two brokers with two log directories each."""
     folder = tmp_path_factory.mktemp("two")
     log_dirs = {node: [folder / f"dirs-{node}" / name for name in ("one", "two")] for node in (1, 2)}
-    made = Cluster(folder, size=2, overrides={**QUICK, "min.insync.replicas": "1"}, log_dirs=log_dirs)
-    try:
-        yield made.start()
-    finally:
-        made.close()
+    with Cluster(folder, size=2, overrides={**QUICK, "min.insync.replicas": "1"}, log_dirs=log_dirs).running() as made:
+        yield made
 
 
 @pytest.fixture

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
+from pyspark.sql import SparkSession
 
 from kafkastore.spark.pipeline.export import Export, ExportReport, export_topics
 from kafkastore.spark.pipeline.files import Folder
 from kafkastore.spark.pipeline.session import PipelineError
+from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerProcess
 from peer.topics import create_topic, read_topic
 from proof.seeds import first_seed
 from spark.conftest import SMALL_SEGMENTS, Record, Written, produce
 from spark.export_kills import trial
 from spark.lake import is_tidy, manifests, parquet_files, rows
 from spark.test_stream import grow
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
-
-    from peer.broker_factory import BrokerFactory
-    from peer.broker_process import BrokerProcess
-
-pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and a broker
 
 
 def export_of(path: str, folder: Path, topic: str = "flights", **changes: Any) -> Export:

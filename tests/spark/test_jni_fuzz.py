@@ -4,17 +4,12 @@ AddressSanitizer.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
 from spark.jni_fuzz import Prepared, compiled, is_clean, prepared, run
 from spark.session import JAR
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-pytestmark = pytest.mark.timeout(300)
 
 LIMIT_S = 200
 SHORT = {"seed": 1, "cases": 500, "seconds": 10, "threads": 2, "leaks": 100}

@@ -3,25 +3,18 @@ plans."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 
 import kafkastore.spark
 from clients.conftest import START_TIME_MS
+from peer.broker_factory import BrokerFactory
 from peer.topics import create_topic
 from spark.conftest import SMALL_SEGMENTS, Written, produce
 from spark.rows import places, read
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pyspark.sql import DataFrame, SparkSession
-
-    from peer.broker_factory import BrokerFactory
-
-pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and a broker
 
 
 def plan_of(frame: DataFrame) -> str:

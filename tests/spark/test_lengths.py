@@ -3,18 +3,14 @@ bytes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pyspark
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pyspark.sql import DataFrame, SparkSession
-
-    from spark.conftest import Written
+from spark.conftest import Written
 
 EXTENSION = "io.kafkastore.spark.SizesForLengths"
 QUERIES: dict[str, Callable[[DataFrame], DataFrame]] = {

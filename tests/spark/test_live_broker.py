@@ -4,31 +4,22 @@ own.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
+from pyspark.sql import SparkSession
 
+from peer.broker_process import BrokerProcess
 from peer.kafkastore_broker import KafkastoreBroker
 from peer.topics import create_topic
 from spark.conftest import SMALL_SEGMENTS, Written, produce
 from spark.rows import places, planned, read
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pyspark.sql import SparkSession
-
-    from peer.broker_process import BrokerProcess
-
-pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and a broker
-
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    broker = KafkastoreBroker(tmp_path_factory.mktemp("live"))
-    broker.start()
-    yield broker
-    broker.kill()
+    with KafkastoreBroker(tmp_path_factory.mktemp("live")).running() as broker:
+        yield broker
 
 
 def test_a_query_sees_what_was_acknowledged_before_it_and_nothing_later(

@@ -4,24 +4,17 @@ worker."""
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
+import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 from clients.conftest import START_TIME_MS
 from kafkastore.spark import scan_segments, schema, segments
 from kafkastore.spark.columns import COLUMNS
+from spark.conftest import Written
 from spark.rows import records
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    import pyarrow as pa
-    from pyspark.sql import SparkSession
-
-    from spark.conftest import Written
-
-pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and a broker
 
 
 def test_all_columns_equal_what_a_consumer_reads(spark: SparkSession, written: Written) -> None:

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
+from spark.conftest import Written
 from spark.rows import read
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
-
-    from spark.conftest import Written
-
-pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and a broker
 
 
 @pytest.mark.parametrize(

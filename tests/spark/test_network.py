@@ -3,9 +3,11 @@ files."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 from clients.conftest import CODECS, START_TIME_MS
 from cluster.cluster import Cluster
@@ -15,23 +17,13 @@ from scan.transactional_log import write_ended_transactions
 from spark.conftest import SMALL_SEGMENTS, Record, produce
 from spark.rows import planned, records
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from pyspark.sql import DataFrame, SparkSession
-
-pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and brokers
-
 SPREAD, COPIED, MOVED, TRANSACTIONS = "spread", "copied", "moved", "transactions"
 
 
 @pytest.fixture(scope="module")
 def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Three brokers with a topic spread over them without copies, and topics of which each has a copy."""
-    cluster = Cluster(tmp_path_factory.mktemp("brokers"))
-    try:
-        cluster.start()
+    with Cluster(tmp_path_factory.mktemp("brokers")).running() as cluster:
         cluster.create_on(SPREAD, [[1], [2], [3]], SMALL_SEGMENTS)
         cluster.create(COPIED, 3, 3, SMALL_SEGMENTS)
         cluster.create_on(MOVED, [[1], [1]], SMALL_SEGMENTS)
@@ -42,8 +34,6 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         produce(cluster.broker(1), MOVED, 2, 600, "lz4", size=500)
         write_ended_transactions(cluster.bootstrap, TRANSACTIONS)
         yield cluster
-    finally:
-        cluster.close()
 
 
 def read(spark: SparkSession, cluster: Cluster, topic: str, **options: object) -> DataFrame:

@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-import pytest
+from pyspark.sql import SparkSession
 
 from spark.notebooks import flights, notebooks, run
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and a broker
 
 
 def test_notebooks_run_and_show_what_they_are_kept_with(spark: SparkSession, tmp_path: Path) -> None:

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 
 from clients.conftest import START_TIME_MS
+from spark.conftest import Written
 from spark.rows import read, records
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, SparkSession
-
-    from spark.conftest import Written
-
-pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and a broker
 
 
 def at(ms: int) -> Column:

@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's usual name
+from pyspark.sql.streaming import StreamingQuery
 
 from peer.broker_factory import BrokerFactory
-from peer.broker_process import wait_until
+from peer.broker_process import BrokerProcess, wait_until
 from peer.topics import create_topic, end_offsets, read_topic
 from spark.conftest import SMALL_SEGMENTS, produce
 from spark.session import HAS_CONNECTOR
 from spark.test_stream import run
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import StreamingQuery
-
-    from peer.broker_process import BrokerProcess
-
-pytestmark = [
-    pytest.mark.timeout(300),  # the first test of a run starts a JVM and a broker
-    pytest.mark.skipif(not HAS_CONNECTOR, reason="rows go to a sink that this mode takes: the connector's"),
-]
+pytestmark = pytest.mark.skipif(not HAS_CONNECTOR, reason="rows go to a sink that this mode takes: the connector's")
 
 LIMIT_S = 60
 SHORT, LONG = "5 seconds", "10 minutes"

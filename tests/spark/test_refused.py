@@ -6,26 +6,18 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 import pytest
+from pyspark.sql import SparkSession
 
 import kafkastore
 from kafkastore.spark.pipeline.session import sentence_of
 from peer.certificates import Authority
 from peer.topics import create_topic
 from proof.scope import played
-from spark.secured import READ, TOPIC, USER, WRITE, Right, Secured, scram, secured
+from spark.secured import READ, TOPIC, USER, WRITE, Properties, Right, Secured, scram, secured
 from spark.shut_servers import ShutServer, closes, closes_when_asked, with_tls
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from pyspark.sql import SparkSession
-
-    from spark.secured import Properties
-
-pytestmark = pytest.mark.timeout(300)
 
 DAY = dt.timedelta(days=1)
 NOW = dt.datetime.now(dt.UTC)
@@ -98,10 +90,7 @@ BAD: dict[str, tuple[Callable[[Secured], Attempt], str]] = {
         "the token in /nowhere/token cannot be read: No such file or directory",
     ),
     "a token endpoint that refuses": (
-        lambda at: (
-            at.bootstrap,
-            at.by_bearer() | {"sasl.oauthbearer.client.credentials.client.secret": "wrong"},
-        ),
+        lambda at: (at.bootstrap, at.by_bearer() | {"sasl.oauthbearer.client.credentials.client.secret": "wrong"}),
         "gave no token: it answered 401",
     ),
     "a certificate that has ended": (

@@ -5,25 +5,18 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from clients.conftest import START_TIME_MS
 from kafkastore.cli import spark_replay
 from kafkastore.cli.spark_arguments import parse
 from kafkastore.spark.pipeline.replay import OffsetRange, Replay, _pieces, plan_replay, replay_topic
 from kafkastore.spark.pipeline.session import PipelineError
+from peer.broker_factory import BrokerFactory
 from peer.topics import create_topic, read_topic
-from spark.conftest import SMALL_SEGMENTS, Record, produce
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from peer.broker_factory import BrokerFactory
-    from spark.conftest import Written
-
-pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and a broker
+from spark.conftest import SMALL_SEGMENTS, Record, Written, produce
 
 FROM_MS, TO_MS = START_TIME_MS + 300_000, START_TIME_MS + 900_000
 

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 
 from clients.conftest import START_TIME_MS
 from kafkastore.spark import schema
+from spark.conftest import Written
 from spark.rows import places, read, records, without_headers
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from spark.conftest import Written
-
-pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and a broker
 
 KAFKA_SOURCE = [
     ("key", "binary"),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 
 from peer.kafkastore_broker import KafkastoreBroker
@@ -14,16 +16,7 @@ from peer.topics import create_topic
 from spark.conftest import FLUSH_LIMIT_S, SMALL_SEGMENTS
 from spark.session import IS_SPARK_4
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from pyspark.sql import DataFrame, SparkSession
-
-pytestmark = [
-    pytest.mark.timeout(300),  # the first test of a run starts a JVM and a broker
-    pytest.mark.skipif(not IS_SPARK_4, reason="the session's extension adds nothing to Spark 3.5"),
-]
+pytestmark = pytest.mark.skipif(not IS_SPARK_4, reason="the session's extension adds nothing to Spark 3.5")
 
 ROWS = 6000
 PARTITIONS = 3
@@ -34,19 +27,21 @@ Row = tuple[object, ...]
 @pytest.fixture(scope="module")
 def log_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Keys and values of every length around a word of eight bytes, empty, null, and larger than a first row's room."""
-    broker = KafkastoreBroker(tmp_path_factory.mktemp("rows"))
-    broker.start()
-    create_topic(broker.bootstrap, "mixed", PARTITIONS, SMALL_SEGMENTS)
-    chosen = random.Random(5)
-    lengths = [None, *range(18), 100, 1000, 5000, 70_000]
-    producer = Producer({"bootstrap.servers": broker.bootstrap, "compression.type": "lz4", "linger.ms": 20})
-    for number in range(ROWS):
-        key, value = (length if length is None else chosen.randbytes(length) for length in chosen.choices(lengths, k=2))
-        producer.produce("mixed", value, key, number % PARTITIONS, headers=[("a", b"b")] if number % 9 == 0 else None)
-        producer.poll(0)
-    assert producer.flush(FLUSH_LIMIT_S) == 0
-    yield broker.log_dir
-    broker.kill()
+    with KafkastoreBroker(tmp_path_factory.mktemp("rows")).running() as broker:
+        create_topic(broker.bootstrap, "mixed", PARTITIONS, SMALL_SEGMENTS)
+        chosen = random.Random(5)
+        lengths = [None, *range(18), 100, 1000, 5000, 70_000]
+        producer = Producer({"bootstrap.servers": broker.bootstrap, "compression.type": "lz4", "linger.ms": 20})
+        for number in range(ROWS):
+            key, value = (
+                length if length is None else chosen.randbytes(length) for length in chosen.choices(lengths, k=2)
+            )
+            producer.produce(
+                "mixed", value, key, number % PARTITIONS, headers=[("a", b"b")] if number % 9 == 0 else None
+            )
+            producer.poll(0)
+        assert producer.flush(FLUSH_LIMIT_S) == 0
+        yield broker.log_dir
 
 
 def read(spark: SparkSession, log_dir: Path, **options: str) -> DataFrame:

@@ -4,8 +4,9 @@ checkpoint or an error.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
@@ -14,14 +15,7 @@ from kafkastore.spark.jvm import HELD_BACK, REDACTION, configure
 from peer.topics import create_topic
 from proof.scope import played
 from spark.driver import Driver
-from spark.secured import GROUP, PREFIXED, READ, TOPIC, TRANSACTIONAL_ID, WRITE, Right, Secured, secured
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from spark.secured import Properties
-
-pytestmark = pytest.mark.timeout(300)
+from spark.secured import GROUP, PREFIXED, READ, TOPIC, TRANSACTIONAL_ID, WRITE, Properties, Right, Secured, secured
 
 SOURCE, TARGET = "source", "target"
 WRONG = "another-secret-that-nobody-may-see"

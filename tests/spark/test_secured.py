@@ -11,11 +11,14 @@ import json
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import Producer
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 
 import kafkastore
@@ -38,21 +41,12 @@ from spark.secured import (
     TOPIC,
     TRANSACTIONAL_ID,
     WRITE,
+    Properties,
     Right,
     Secured,
     secured,
 )
 from spark.session import JAR
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from pyspark.sql import DataFrame, SparkSession
-
-    from spark.secured import Properties
-
-pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and brokers
 
 ROWS = 300
 PREFIX = "etl"

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
+from pyspark.sql import SparkSession
 
 from cluster.cluster import Cluster
 from peer.broker_process import free_port
 from peer.certificates import Authority
+from peer.kafkastore_broker import KafkastoreBroker
 from peer.token_endpoint import TokenEndpoint
 from peer.tokens import AuthorizationServer
 from peer.topics import read_settled
@@ -26,16 +29,6 @@ from spark.secured import (
     listeners_of,
     settings_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
-
-    from peer.kafkastore_broker import KafkastoreBroker
-
-pytestmark = pytest.mark.timeout(300)
 
 SOURCE, TARGET = "source", "target"
 ROWS = 600
@@ -76,12 +69,8 @@ class SecuredCluster(Cluster):
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredCluster]:
-    made = SecuredCluster(tmp_path_factory.mktemp("secured"))
-    try:
-        made.start()
+    with SecuredCluster(tmp_path_factory.mktemp("secured")).running() as made:
         yield made
-    finally:
-        made.close()
 
 
 def fill(cluster: SecuredCluster, topic: str, numbers: range) -> None:

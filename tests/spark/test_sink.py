@@ -5,25 +5,19 @@ and what is said of rows and options that are none. With our broker and with Apa
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
+from confluent_kafka import Message
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 
 from clients.conftest import CODECS
+from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerProcess
 from peer.topics import create_topic, read_settled, read_topic
 from spark.session import HAS_CONNECTOR
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from confluent_kafka import Message
-    from pyspark.sql import DataFrame, SparkSession
-
-    from peer.broker_factory import BrokerFactory
-    from peer.broker_process import BrokerProcess
-
-pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and a broker
 
 LIMIT_S = 60
 PARTITIONS = 3

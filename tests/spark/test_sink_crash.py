@@ -9,24 +9,19 @@ import random
 import signal
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from peer.broker_factory import BrokerFactory
-from peer.broker_process import free_port, wait_until
+from peer.broker_process import BrokerProcess, free_port, wait_until
 from peer.topics import create_topic, read_topic, wait_until_stable
 from proof.scope import played
 from spark.driver import LIMIT_S, Driver
 from spark.request_trap import RequestTrap, Trap
 from spark.session import Cluster
 from spark.test_sink import lines, numbers
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from peer.broker_process import BrokerProcess
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -12,19 +12,15 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
 from cluster.faults import private_machine
 from spark.driver import TESTS
 from spark.standalone_job import COMPACTED, COPIED, DIVERGED, ONCE, SPREAD
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-pytestmark = pytest.mark.timeout(300)  # the first test starts brokers and five JVMs
 
 RECORDS = 1200
 """In each of the topics, a third of them in each partition."""

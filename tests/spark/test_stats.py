@@ -6,26 +6,18 @@ from __future__ import annotations
 import json
 import struct
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from clients.conftest import CODECS
 from kafkastore.cli import spark_stats
 from kafkastore.cli.spark_arguments import parse
-from kafkastore.spark.pipeline.stats import topic_stats
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
-
-    from kafkastore.spark.pipeline.stats import TopicStats
-    from spark.conftest import Record, Written
-
-pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and a broker
+from kafkastore.spark.pipeline.stats import TopicStats, topic_stats
+from spark.conftest import Record, Written
 
 BATCH_HEAD = struct.Struct(">qiibIhi")
 """Base offset, length, leader epoch, magic, CRC, attributes, last offset delta."""

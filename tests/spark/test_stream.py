@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka.admin import NewPartitions
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
 
 from clients.conftest import START_TIME_MS
 from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerProcess
 from peer.topics import admin_client, create_topic, end_offsets
-from spark.conftest import SMALL_SEGMENTS, produce
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import StreamingQuery
-
-    from peer.broker_process import BrokerProcess
-    from spark.conftest import Written
-
-pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and a broker
+from spark.conftest import SMALL_SEGMENTS, Written, produce
 
 LIMIT_S = 60
 

@@ -4,26 +4,19 @@ both isolation levels.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 from clients.conftest import START_TIME_MS, samples
 from clients.test_kafka_transactions import hang, open_transaction
 from peer.apache_kafka import ApacheKafka
+from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerProcess
 from peer.java_tools import JavaRecord, JavaTools
 from peer.topics import create_topic, read_topic, wait_until_stable
 from scan.transactional_log import LIMIT_S, SETTINGS, abort_hanging, write_ended_transactions
 from spark.conftest import Record, Written
 from spark.rows import collected, planned, read, records, with_millis
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-    from peer.broker_factory import BrokerFactory
-    from peer.broker_process import BrokerProcess
-
-pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and a broker
 
 TOPIC = "transactions"
 LEVELS = ("read_uncommitted", "read_committed")
@@ -55,14 +48,10 @@ def as_record(one: JavaRecord) -> Record:
 @pytest.fixture(scope="module")
 def kafkas(tmp_path_factory: pytest.TempPathFactory, java: JavaTools) -> tuple[Written, dict[str, list[Record]]]:
     """The directory of an Apache Kafka that has stopped, and what its consumer read under each level."""
-    broker = ApacheKafka(tmp_path_factory.mktemp("kafkas"))
-    broker.start()
-    try:
+    with ApacheKafka(tmp_path_factory.mktemp("kafkas")).running() as broker:
         fill(broker, java)
         found = {level: [*map(as_record, java.consume(broker.bootstrap, TOPIC, level))] for level in LEVELS}
         broker.stop()
-    finally:
-        broker.kill()
     return Written(broker.log_dirs, {TOPIC: found["read_uncommitted"]}), found
 
 

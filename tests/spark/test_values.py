@@ -10,32 +10,25 @@ import json
 import random
 import ssl
 import threading
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from typing import TYPE_CHECKING, Any, Self
+from pathlib import Path
+from typing import Any, Self
 
 import pytest
 import trustme
 from confluent_kafka import Producer
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 
+from peer.broker_process import BrokerProcess
 from peer.kafkastore_broker import KafkastoreBroker
 from peer.topics import create_topic
 from spark.conftest import FLUSH_LIMIT_S
 from spark.session import HAS_CONNECTOR
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from pyspark.sql import Column, DataFrame, SparkSession
-
-    from peer.broker_process import BrokerProcess
-
-pytestmark = [
-    pytest.mark.timeout(300),  # the first test of a run starts a JVM and a broker
-    pytest.mark.skipif(not HAS_CONNECTOR, reason="from_json of another version of Spark gives other rows"),
-]
+pytestmark = pytest.mark.skipif(not HAS_CONNECTOR, reason="from_json of another version of Spark gives other rows")
 
 BAD = "_corrupt_record STRING"
 JSON_SCHEMA = (
@@ -124,13 +117,11 @@ def fill(broker: BrokerProcess, topic: str, values: Iterable[bytes | None]) -> N
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    broker = KafkastoreBroker(tmp_path_factory.mktemp("values"))
-    broker.start()
-    fill(broker, "json", json_values())
-    fill(broker, "csv", CSV_VALUES)
-    fill(broker, "few", [b'{"a":1,"b":"x"}', b'{"a":"bad","b":"y"}', None, b"{", b'{"b":"z","a":5}'])
-    yield broker
-    broker.kill()
+    with KafkastoreBroker(tmp_path_factory.mktemp("values")).running() as broker:
+        fill(broker, "json", json_values())
+        fill(broker, "csv", CSV_VALUES)
+        fill(broker, "few", [b'{"a":1,"b":"x"}', b'{"a":"bad","b":"y"}', None, b"{", b'{"b":"z","a":5}'])
+        yield broker
 
 
 def read(spark: SparkSession, broker: BrokerProcess, topic: str, **options: str) -> DataFrame:

@@ -4,28 +4,21 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
+from pyspark.sql import SparkSession
 
 from cluster.cluster import Cluster
 from kafkastore._core import BatchHeaders
 from kafkastore.cli import spark_verify
 from kafkastore.cli.spark_arguments import parse
 from kafkastore.cli.usage import UsageError
+from kafkastore.spark.pipeline.replicas import Finding
 from kafkastore.spark.pipeline.verify import verify_cluster
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pyspark.sql import SparkSession
-
-    from kafkastore.spark.pipeline.replicas import Finding
-
-pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and three brokers
 
 PARTITIONS = 6
 RECORDS = 6000
@@ -39,9 +32,7 @@ POSITION_AT = 4
 @pytest.fixture(scope="module")
 def healthy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Path]]:
     """The log directories of three brokers that have stopped, with a topic of three replicas and several segments."""
-    cluster = Cluster(tmp_path_factory.mktemp("cluster"))
-    try:
-        cluster.start()
+    with Cluster(tmp_path_factory.mktemp("cluster")).running() as cluster:
         topic = NewTopic("flights", PARTITIONS, 3, config=SEGMENT)
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
         admin.create_topics([topic])["flights"].result(30)
@@ -53,8 +44,6 @@ def healthy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Path]]:
         assert producer.flush(60) == 0
         assert cluster.stop() == [0, 0, 0]
         yield [broker.log_dir for broker in cluster.brokers]
-    finally:
-        cluster.close()
 
 
 def copy_of(healthy: list[Path], folder: Path) -> list[Path]:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kafkastore.replica.manager import AppendResult, ReplicaManager
+from kafkastore.replica.manager import AppendResult, ReplicaManager
 
 
 async def append_records(

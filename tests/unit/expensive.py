@@ -8,16 +8,11 @@ has values of megabytes. A broker may refuse such a request.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
-from kafkastore._core import LazyRows, message_encoder, message_fields
-from kafkastore.requests.registry import APIS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from kafkastore._core import MessageField
-    from kafkastore.requests.registry import Api
+from kafkastore._core import LazyRows, MessageField, message_encoder, message_fields
+from kafkastore.requests.registry import APIS, Api
 
 LONG_NAME = "n" * 32_000
 LONG_NAMES = 30

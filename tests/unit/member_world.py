@@ -6,9 +6,13 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
+import pytest
+from stepped import Engine
 from world import running_broker
 
 from kafkastore.metadata.assignment import ReplicaAssignment
@@ -16,15 +20,7 @@ from kafkastore.metadata.leadership import Leadership
 from kafkastore.metadata.sqlite import SqliteStore
 from kafkastore.metadata.store import Create
 from kafkastore.metadata.stored_topics import StoredTopic
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
-    from pathlib import Path
-
-    import pytest
-    from stepped import Engine
-
-    from kafkastore.server.broker import Broker
+from kafkastore.server.broker import Broker
 
 LIMIT_S = 10
 REGISTRATION = "/brokers/ids/1"

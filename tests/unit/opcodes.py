@@ -6,11 +6,9 @@ It does not measure C code: a bound on opcodes finds a quadratic loop, and not o
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import FrameType
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
 
 
 def opcodes_of(work: Callable[[], object]) -> int:

@@ -6,15 +6,18 @@ one table serves every version of an API.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
-from kafkastore._core import UnknownFieldError, decode_response, message_encoder, message_fields, message_type
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kafkastore._core import MessageField
-    from kafkastore.requests.registry import Api
+from kafkastore._core import (
+    MessageField,
+    UnknownFieldError,
+    decode_response,
+    message_encoder,
+    message_fields,
+    message_type,
+)
+from kafkastore.requests.registry import Api
 
 TIMEOUT_MS = 30_000
 """The value of a time that must be given."""

@@ -4,20 +4,17 @@ test."""
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from stepped import Engine
 
 from kafkastore.config import BrokerConfig
+from kafkastore.requests.services import Provider
 from kafkastore.server.broker import Broker
 from kafkastore.server.surroundings import Surroundings
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
-    from pathlib import Path
-
-    from kafkastore.requests.services import Provider
 
 
 def broker_config(folder: Path, **properties: str) -> BrokerConfig:

@@ -13,15 +13,13 @@ import struct
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
 from crc32c import crc32c
 
 from peer.wire_socket import METADATA, ConnectionClosedError, WireSocket, frame, request_header
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PRODUCE: Final = 0
 FETCH: Final = 1

@@ -13,16 +13,14 @@ import selectors
 import socket
 import struct
 import time
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Callable
+from typing import Final, NamedTuple
 
 from kafkastore.messages import OutgoingRequest
 from kafkastore.requests.registry import BY_NAME
 from peer.wire_socket import frame
 from unit import expensive
 from wire.attacks import Beside, metadata, rss_kb
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 MB: Final = 1_000_000
 

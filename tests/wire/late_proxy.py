@@ -11,16 +11,11 @@ from __future__ import annotations
 import asyncio
 import struct
 import threading
+from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import closing, suppress
-from typing import TYPE_CHECKING
 
-from peer.broker_process import free_port
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from peer.broker_process import BrokerProcess
+from peer.broker_process import BrokerProcess, free_port
 
 HOST = "127.0.0.1"
 LIMIT_S = 30.0

@@ -6,7 +6,8 @@ Bounds are on bytes and on counts of answers, not on time: another client must b
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -14,10 +15,6 @@ from peer.broker_process import wait_until
 from peer.kafkastore_broker import KafkastoreBroker
 from peer.wire_socket import WireSocket
 from wire.attacks import ATTACKS, TOPIC, Beside, metadata, prepare, rss_kb
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 PARTITIONS = 200
 BOUND_MB = 64

@@ -6,7 +6,8 @@ plane.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -14,10 +15,6 @@ from peer.broker_process import wait_until
 from peer.kafkastore_broker import KafkastoreBroker
 from wire.attacks import Beside, rss_kb
 from wire.control_attack import attack, heartbeat
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 CLIENTS = 300
 SECONDS = 3.0

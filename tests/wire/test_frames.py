@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import socket
 import struct
-from typing import TYPE_CHECKING
 
 import pytest
 
+from peer.broker_process import BrokerProcess
 from peer.wire_socket import API_VERSIONS, METADATA, ConnectionClosedError, WireSocket, frame, request_header
 from wire.requests import WELL_FORMED, Encoded
-
-if TYPE_CHECKING:
-    from peer.broker_process import BrokerProcess
 
 UNSUPPORTED_VERSION = 35
 SOCKET_REQUEST_MAX_BYTES = 104_857_600

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import struct
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from peer.broker_process import wait_until
+from peer.broker_factory import BrokerFactory
+from peer.broker_process import BrokerProcess, wait_until
 from peer.wire_socket import WireSocket
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from peer.broker_factory import BrokerFactory
-    from peer.broker_process import BrokerProcess
 
 JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP, DESCRIBE_GROUPS = 11, 12, 13, 14, 15
 LIST_GROUPS, FIND_COORDINATOR, OFFSET_FETCH, DELETE_GROUPS = 16, 10, 9, 42

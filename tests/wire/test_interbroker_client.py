@@ -6,28 +6,19 @@ import asyncio
 import itertools
 import struct
 import time
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, closing
+from typing import Any
 
 import pytest
 
 from kafkastore.errors import ErrorCode
-from kafkastore.interbroker.client import (
-    FIRST_BACKOFF_S,
-    BrokerClient,
-    BrokerNotReachedError,
-    BrokerUnreachableError,
-)
-from kafkastore.interbroker.dialer import Dialer
+from kafkastore.interbroker.client import FIRST_BACKOFF_S, BrokerClient, BrokerNotReachedError, BrokerUnreachableError
+from kafkastore.interbroker.dialer import Connection, Dialer
 from kafkastore.messages import OutgoingRequest
+from peer.broker_process import BrokerProcess
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
-
-    from kafkastore.interbroker.dialer import Connection
-    from peer.broker_process import BrokerProcess
-
-    Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 PLENTY_MS = 10_000
 NOT_KAFKA = "its answer is not Kafka's protocol"
@@ -41,10 +32,8 @@ async def client_of(serve: Serve) -> AsyncIterator[BrokerClient]:
     """A client of a server whose connections ``serve`` answers."""
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
+        with closing(writer):
             await serve(reader, writer)
-        finally:
-            writer.close()
 
     server = await asyncio.start_server(accept, "127.0.0.1", 0)
     client = BrokerClient("127.0.0.1", server.sockets[0].getsockname()[1], "controller-1")
@@ -107,13 +96,10 @@ def test_started_broker_answers_on_one_connection(broker: BrokerProcess, monkeyp
     assert opened == [broker.port]
 
 
-def test_requests_wait_their_turn_and_answers_are_matched() -> None:
-    async def body() -> None:
-        async with client_of(answering(framed(b"\0\0\0\0"), framed(b"\0\0\x0b\0"), framed(b"\0\0\0\0"))) as client:
-            found = await asyncio.gather(*(client.send(UPDATE, PLENTY_MS) for _ in range(3)))
-            assert [one.error_code for one in found] == [0, 11, 0]
-
-    asyncio.run(body())
+async def test_requests_wait_their_turn_and_answers_are_matched() -> None:
+    async with client_of(answering(framed(b"\0\0\0\0"), framed(b"\0\0\x0b\0"), framed(b"\0\0\0\0"))) as client:
+        found = await asyncio.gather(*(client.send(UPDATE, PLENTY_MS) for _ in range(3)))
+        assert [one.error_code for one in found] == [0, 11, 0]
 
 
 def test_header_names_the_client_and_the_version() -> None:
@@ -130,7 +116,7 @@ def test_header_names_the_client_and_the_version() -> None:
     assert seen[0][:23] == bytes.fromhex("0006 0008 00000001 000c") + b"controller-1" + b"\0"
 
 
-def test_request_to_a_broker_that_hangs_is_repeated_on_another_connection() -> None:
+async def test_request_to_a_broker_that_hangs_is_repeated_on_another_connection() -> None:
     connections = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -140,12 +126,9 @@ def test_request_to_a_broker_that_hangs_is_repeated_on_another_connection() -> N
             writer.write(framed(b"\0\0\0\0")(request[4:8]))
         await reader.read()
 
-    async def body() -> None:
-        async with client_of(serve) as client:
-            await fails(client, "no answer in time", timeout_ms=50)
-            assert (await client.send(UPDATE, PLENTY_MS)).error_code == ErrorCode.NONE
-
-    asyncio.run(body())
+    async with client_of(serve) as client:
+        await fails(client, "no answer in time", timeout_ms=50)
+        assert (await client.send(UPDATE, PLENTY_MS)).error_code == ErrorCode.NONE
 
 
 MISBEHAVING = {
@@ -182,12 +165,9 @@ def test_broker_that_misbehaves_costs_one_connection(name: str) -> None:
     assert len(connections) == 2
 
 
-def test_answer_with_an_absurd_count_allocates_nothing() -> None:  # CVE-2026-111108's class, from a peer
-    async def body() -> None:
-        async with client_of(answering(framed(b"\0\0\0" + b"\xff\xff\xff\xff\x0f"))) as client:
-            await fails(client, "answered with", LEADER_AND_ISR)
-
-    asyncio.run(body())
+async def test_answer_with_an_absurd_count_allocates_nothing() -> None:  # CVE-2026-111108's class, from a peer
+    async with client_of(answering(framed(b"\0\0\0" + b"\xff\xff\xff\xff\x0f"))) as client:
+        await fails(client, "answered with", LEADER_AND_ISR)
 
 
 def test_connections_that_fail_are_tried_ever_more_rarely(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,24 +190,21 @@ def test_connections_that_fail_are_tried_ever_more_rarely(monkeypatch: pytest.Mo
     assert all(gap >= FIRST_BACKOFF_S * 2**number * 0.9 for number, gap in enumerate(gaps)), gaps
 
 
-def test_closing_fails_the_request_that_waits_and_those_after_it() -> None:
-    async def body() -> None:
-        asked = asyncio.Event()
+async def test_closing_fails_the_request_that_waits_and_those_after_it() -> None:
+    asked = asyncio.Event()
 
-        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await read_request(reader)
-            asked.set()
-            await reader.read()
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await read_request(reader)
+        asked.set()
+        await reader.read()
 
-        async with client_of(serve) as client:
-            first = asyncio.create_task(client.send(UPDATE, PLENTY_MS))
-            await asked.wait()
-            await client.close()
-            with pytest.raises(BrokerUnreachableError):
-                await first
-            await fails(client, "the client is closed")
-
-    asyncio.run(body())
+    async with client_of(serve) as client:
+        first = asyncio.create_task(client.send(UPDATE, PLENTY_MS))
+        await asked.wait()
+        await client.close()
+        with pytest.raises(BrokerUnreachableError):
+            await first
+        await fails(client, "the client is closed")
 
 
 def test_connection_that_the_broker_has_ended_meanwhile_is_not_sent_on() -> None:  # it died and is back
@@ -251,17 +228,14 @@ def test_connection_that_the_broker_has_ended_meanwhile_is_not_sent_on() -> None
     assert len(connections) == 2
 
 
-def test_request_that_was_not_sent_differs_from_one_without_an_answer() -> None:
+async def test_request_that_was_not_sent_differs_from_one_without_an_answer() -> None:
     async def serve(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
         await read_request(reader)
 
-    async def body() -> None:
-        unreachable = BrokerClient("127.0.0.1", 1, "broker-1")  # nobody listens there
-        with pytest.raises(BrokerNotReachedError, match="Connection refused"):
-            await unreachable.send(UPDATE, PLENTY_MS)
-        async with client_of(serve) as client:
-            with pytest.raises(BrokerUnreachableError) as raised:
-                await client.send(UPDATE, PLENTY_MS)
-            assert not isinstance(raised.value, BrokerNotReachedError)
-
-    asyncio.run(body())
+    unreachable = BrokerClient("127.0.0.1", 1, "broker-1")  # nobody listens there
+    with pytest.raises(BrokerNotReachedError, match="Connection refused"):
+        await unreachable.send(UPDATE, PLENTY_MS)
+    async with client_of(serve) as client:
+        with pytest.raises(BrokerUnreachableError) as raised:
+            await client.send(UPDATE, PLENTY_MS)
+        assert not isinstance(raised.value, BrokerNotReachedError)

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import struct
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
+from peer.broker_process import BrokerProcess
 from peer.wire_socket import WireSocket, frame, request_header
-
-if TYPE_CHECKING:
-    from peer.broker_process import BrokerProcess
 
 INIT_PRODUCER_ID = 22
 CONNECTIONS = 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 from confluent_kafka import Consumer, TopicPartition
@@ -163,7 +163,7 @@ def _read_against_acks(trial: Trial, bootstrap: str) -> None:
     )
     consumer.assign([TopicPartition(trial.topic, 0, 0)])
     position, errors, deadline = 0, 0, time.monotonic() + READ_LIMIT_S
-    try:
+    with closing(consumer):
         while position < max(acked) and time.monotonic() < deadline and not errors:
             for message in consumer.consume(1000, 0.2):
                 offset = message.offset() or 0
@@ -172,8 +172,6 @@ def _read_against_acks(trial: Trial, bootstrap: str) -> None:
                 elif offset in acked:
                     trial.expect(acked[offset] == id_of(message), f"offset {offset} was read changed")
                     position = offset
-    finally:
-        consumer.close()
     trial.expect(errors > 0, "a changed record was read without an error")
 
 

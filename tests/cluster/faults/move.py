@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import KafkaException
@@ -107,11 +108,8 @@ class Move:
 
     def _ask_controller(self, api: str, version: int, **given: Any) -> Any:
         broker = next(broker for broker in self.cluster.brokers if broker.is_running())
-        client = RawClient(broker.host, broker.port)
-        try:
+        with closing(RawClient(broker.host, broker.port)) as client:
             return client.ask(api, version, given)
-        finally:
-            client.close()
 
     def copied(self) -> int:
         """Bytes in the segments of the replicas that are added."""

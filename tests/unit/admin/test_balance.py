@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import pytest
 from hypothesis import given, settings
@@ -12,9 +12,6 @@ from hypothesis import strategies as st
 from kafkastore.admin.balance import Plan, plan_added, plan_removed
 from kafkastore.errors import InvalidReplicationFactorError
 from kafkastore.topic.placement import place_replicas
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 Key = tuple[str, int]
 INFINITE = 1 << 60

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import asyncio
 from argparse import Namespace
+from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -14,11 +15,7 @@ from kafkastore.admin import cluster_client, mover
 from kafkastore.admin.cluster_client import AdminError, ClusterBroker, ClusterClient, ClusterPartition, ClusterView
 from kafkastore.admin.throttles import RATES
 from kafkastore.cli import cluster_moves, cluster_status
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from kafkastore.messages import OutgoingRequest
+from kafkastore.messages import OutgoingRequest
 
 T0 = ("t", 0)
 MOVES = ClusterPartition(1, (2, 1), (1,), (2,), (1,))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,10 +31,6 @@ from kafkastore.errors import StartupError
 from kafkastore.metadata.notices import KEPT
 from kafkastore.metadata.sqlite import SqliteStore
 from kafkastore.metadata.store import NoNodeError
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from pathlib import Path
 
 T, U, PREFIX = (
     ResourcePattern(TOPIC, LITERAL, "t"),
@@ -88,15 +86,11 @@ class Brokers:
             await store.close()
 
 
-def check(folder: Path, test: Callable[[Brokers], Awaitable[None]]) -> None:
-    async def run() -> None:
-        brokers = Brokers(folder)
-        try:
-            await test(brokers)
-        finally:
-            await brokers.close()
-
-    asyncio.run(run())
+@pytest.fixture
+async def brokers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Brokers]:
+    brokers = Brokers(tmp_path)
+    yield brokers
+    await brokers.close()
 
 
 async def wait_for(condition: Callable[[], object]) -> None:
@@ -105,39 +99,32 @@ async def wait_for(condition: Callable[[], object]) -> None:
             await asyncio.sleep(0.01)
 
 
-def test_change_is_in_effect_here_at_once_and_on_other_brokers_within_a_second(tmp_path: Path) -> None:
-    async def test(brokers: Brokers) -> None:
-        one, _ = await brokers.start(), await brokers.start()
-        await one.add({T: [ALICE], PREFIX: [BOB]}, *BY)
-        assert brokers.published[0].acls == {T: {ALICE}, PREFIX: {BOB}}
-        polls, poll = 0, brokers.stores[1].poll
+async def test_change_is_in_effect_here_at_once_and_on_other_brokers_within_a_second(brokers: Brokers) -> None:
+    one, _ = await brokers.start(), await brokers.start()
+    await one.add({T: [ALICE], PREFIX: [BOB]}, *BY)
+    assert brokers.published[0].acls == {T: {ALICE}, PREFIX: {BOB}}
+    polls, poll = 0, brokers.stores[1].poll
 
-        async def counted() -> None:
-            nonlocal polls
-            polls += 1
-            await poll()
+    async def counted() -> None:
+        nonlocal polls
+        polls += 1
+        await poll()
 
-        brokers.stores[1].poll = counted  # type: ignore[method-assign]
-        await wait_for(lambda: brokers.published[1].acls == brokers.published[0].acls)
-        assert polls * brokers.stores[1]._poll_s <= 1, "no more looks than it takes in a second"
-        assert await one.remove([EVERYTHING], *BY) == [[(T, ALICE), (PREFIX, BOB)]]
-        assert brokers.published[0].acls == {}
-        await wait_for(lambda: brokers.published[1].acls == {})
-
-    check(tmp_path, test)
+    brokers.stores[1].poll = counted  # type: ignore[method-assign]
+    await wait_for(lambda: brokers.published[1].acls == brokers.published[0].acls)
+    assert polls * brokers.stores[1]._poll_s <= 1, "no more looks than it takes in a second"
+    assert await one.remove([EVERYTHING], *BY) == [[(T, ALICE), (PREFIX, BOB)]]
+    assert brokers.published[0].acls == {}
+    await wait_for(lambda: brokers.published[1].acls == {})
 
 
-def test_each_change_is_in_the_audit_log_with_principal_and_address(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+async def test_each_change_is_in_the_audit_log_with_principal_and_address(
+    brokers: Brokers, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "kafka.authorizer.logger")
-
-    async def test(brokers: Brokers) -> None:
-        one = await brokers.start()
-        await one.add({T: [ALICE]}, *BY)
-        await one.remove([EVERYTHING], *BY)
-
-    check(tmp_path, test)
+    one = await brokers.start()
+    await one.add({T: [ALICE]}, *BY)
+    await one.remove([EVERYTHING], *BY)
     found = [record.getMessage() for record in caplog.records if record.name == "kafka.authorizer.logger"]
     assert found == [
         f"Principal = User:admin from host = 10.0.0.1 has {done} the ACL {ALICE} on resource = {T}"
@@ -145,115 +132,89 @@ def test_each_change_is_in_the_audit_log_with_principal_and_address(
     ]
 
 
-def test_acl_that_is_there_already_is_not_written_again(tmp_path: Path) -> None:
-    async def test(brokers: Brokers) -> None:
-        one = await brokers.start()
-        await one.add({T: [ALICE]}, *BY)
-        await one.add({T: [ALICE]}, *BY)
-        assert len(await brokers.stores[0].get_children(CHANGES[LITERAL])) == 1
-
-    check(tmp_path, test)
+async def test_acl_that_is_there_already_is_not_written_again(brokers: Brokers) -> None:
+    one = await brokers.start()
+    await one.add({T: [ALICE]}, *BY)
+    await one.add({T: [ALICE]}, *BY)
+    assert len(await brokers.stores[0].get_children(CHANGES[LITERAL])) == 1
 
 
-def test_pattern_without_acls_has_no_node(tmp_path: Path) -> None:
-    async def test(brokers: Brokers) -> None:
-        one = await brokers.start()
-        await one.add({T: [ALICE, BOB]}, *BY)
-        await one.remove([EVERYTHING._replace(principal=ALICE.principal)], *BY)
-        assert decode(LITERAL, path_of(T), (await brokers.stores[0].get(path_of(T))).data) == (T, {BOB})
-        await one.remove([EVERYTHING], *BY)
-        with pytest.raises(NoNodeError):
-            await brokers.stores[0].get(path_of(T))
-
-    check(tmp_path, test)
+async def test_pattern_without_acls_has_no_node(brokers: Brokers) -> None:
+    one = await brokers.start()
+    await one.add({T: [ALICE, BOB]}, *BY)
+    await one.remove([EVERYTHING._replace(principal=ALICE.principal)], *BY)
+    assert decode(LITERAL, path_of(T), (await brokers.stores[0].get(path_of(T))).data) == (T, {BOB})
+    await one.remove([EVERYTHING], *BY)
+    with pytest.raises(NoNodeError):
+        await brokers.stores[0].get(path_of(T))
 
 
-def test_changes_of_two_brokers_at_once_are_both_made(tmp_path: Path) -> None:
-    async def test(brokers: Brokers) -> None:
-        acls = [await brokers.start(), await brokers.start()]
-        entries = [
-            [AccessControlEntry(f"User:{broker}-{at}", "*", READ, ALLOW) for at in range(20)] for broker in (0, 1)
-        ]
+async def test_changes_of_two_brokers_at_once_are_both_made(brokers: Brokers) -> None:
+    acls = [await brokers.start(), await brokers.start()]
+    entries = [[AccessControlEntry(f"User:{broker}-{at}", "*", READ, ALLOW) for at in range(20)] for broker in (0, 1)]
 
-        async def add(broker: int) -> None:
-            for entry in entries[broker]:
-                await acls[broker].add({T: [entry], U: [entry]}, *BY)
+    async def add(broker: int) -> None:
+        for entry in entries[broker]:
+            await acls[broker].add({T: [entry], U: [entry]}, *BY)
 
-        await asyncio.gather(add(0), add(1))
-        expected = {T: {*entries[0], *entries[1]}, U: {*entries[0], *entries[1]}}
-        for published in brokers.published:
-            await wait_for(lambda published=published: published.acls == expected)
-
-    check(tmp_path, test)
+    await asyncio.gather(add(0), add(1))
+    expected = {T: {*entries[0], *entries[1]}, U: {*entries[0], *entries[1]}}
+    for published in brokers.published:
+        await wait_for(lambda published=published: published.acls == expected)
 
 
-def test_broker_that_missed_notices_reads_everything(tmp_path: Path) -> None:
-    async def test(brokers: Brokers) -> None:
-        one, _ = await brokers.start(), await brokers.start()
-        many = {ResourcePattern(TOPIC, LITERAL, f"t{at}"): [ALICE] for at in range(KEPT + TOGETHER + 1)}
-        await one.add(many, *BY)
-        await wait_for(lambda: len(brokers.published[1].acls) == len(many))
-        await wait_for(lambda: brokers.published[0].acls == brokers.published[1].acls)
-        await one.add({U: [ALICE]}, *BY)  # the controller takes old notices away when it hears of the next
-        store = brokers.stores[0]
-        async with asyncio.timeout(5):
-            while len(await store.get_children(CHANGES[LITERAL])) > KEPT:  # noqa: ASYNC110 - as above
-                await asyncio.sleep(0.01)
-
-    check(tmp_path, test)
+async def test_broker_that_missed_notices_reads_everything(brokers: Brokers) -> None:
+    one, _ = await brokers.start(), await brokers.start()
+    many = {ResourcePattern(TOPIC, LITERAL, f"t{at}"): [ALICE] for at in range(KEPT + TOGETHER + 1)}
+    await one.add(many, *BY)
+    await wait_for(lambda: len(brokers.published[1].acls) == len(many))
+    await wait_for(lambda: brokers.published[0].acls == brokers.published[1].acls)
+    await one.add({U: [ALICE]}, *BY)  # the controller takes old notices away when it hears of the next
+    store = brokers.stores[0]
+    async with asyncio.timeout(5):
+        while len(await store.get_children(CHANGES[LITERAL])) > KEPT:  # noqa: ASYNC110 - as above
+            await asyncio.sleep(0.01)
 
 
-def test_acls_are_read_at_the_start(tmp_path: Path) -> None:
-    async def test(brokers: Brokers) -> None:
-        await (await brokers.start()).add({T: [ALICE], PREFIX: [BOB]}, *BY)
+async def test_acls_are_read_at_the_start(brokers: Brokers) -> None:
+    await (await brokers.start()).add({T: [ALICE], PREFIX: [BOB]}, *BY)
+    await brokers.start()
+    assert brokers.published[1].acls == {T: {ALICE}, PREFIX: {BOB}}
+
+
+async def test_invalid_node_refuses_the_start_and_changes_nothing_later(brokers: Brokers) -> None:
+    one = await brokers.start()
+    await one.add({T: [BOB]}, *BY)
+    await brokers.stores[0].set(path_of(T), b"{")
+    await one.start()  # as after another session
+    assert brokers.published[0].acls == {T: {BOB}}
+    with pytest.raises(StartupError, match=r"^/kafka-acl/Topic/t in the metadata store is invalid: .* repair or"):
         await brokers.start()
-        assert brokers.published[1].acls == {T: {ALICE}, PREFIX: {BOB}}
-
-    check(tmp_path, test)
 
 
-def test_invalid_node_refuses_the_start_and_changes_nothing_later(tmp_path: Path) -> None:
-    async def test(brokers: Brokers) -> None:
-        one = await brokers.start()
-        await one.add({T: [BOB]}, *BY)
-        await brokers.stores[0].set(path_of(T), b"{")
-        await one.start()  # as after another session
-        assert brokers.published[0].acls == {T: {BOB}}
-        with pytest.raises(StartupError, match=r"^/kafka-acl/Topic/t in the metadata store is invalid: .* repair or"):
-            await brokers.start()
-
-    check(tmp_path, test)
-
-
-def test_node_that_kafka_has_named_otherwise_is_changed_where_it_is(tmp_path: Path) -> None:
-    async def test(brokers: Brokers) -> None:
-        store = SqliteStore(str(tmp_path / "metadata.sqlite"))
-        await store.connect()
-        await store.ensure_path("/kafka-acl/Group")
-        await store.create(
-            "/kafka-acl/Group/50%", encode(ResourcePattern(GROUP, LITERAL, "x"), {ALICE}).replace(b',"name":"x"', b"")
-        )
-        await store.close()
-        one = await brokers.start()
-        percent = ResourcePattern(GROUP, LITERAL, "50%")
-        assert brokers.published[0].acls == {percent: {ALICE}}
-        await one.add({percent: [BOB]}, *BY)
-        assert [path for path, _, _ in await brokers.stores[0].get_tree("/kafka-acl/Group")] == ["/kafka-acl/Group/50%"]
-        assert brokers.published[0].acls == {percent: {ALICE, BOB}}
-
-    check(tmp_path, test)
+async def test_node_that_kafka_has_named_otherwise_is_changed_where_it_is(brokers: Brokers, tmp_path: Path) -> None:
+    store = SqliteStore(str(tmp_path / "metadata.sqlite"))
+    await store.connect()
+    await store.ensure_path("/kafka-acl/Group")
+    await store.create(
+        "/kafka-acl/Group/50%", encode(ResourcePattern(GROUP, LITERAL, "x"), {ALICE}).replace(b',"name":"x"', b"")
+    )
+    await store.close()
+    one = await brokers.start()
+    percent = ResourcePattern(GROUP, LITERAL, "50%")
+    assert brokers.published[0].acls == {percent: {ALICE}}
+    await one.add({percent: [BOB]}, *BY)
+    assert [path for path, _, _ in await brokers.stores[0].get_tree("/kafka-acl/Group")] == ["/kafka-acl/Group/50%"]
+    assert brokers.published[0].acls == {percent: {ALICE, BOB}}
 
 
-def test_acls_of_two_nodes_that_name_one_pattern_are_all_in_effect(tmp_path: Path) -> None:
-    async def test(brokers: Brokers) -> None:
-        one, store, percent = await brokers.start(), brokers.stores[0], ResourcePattern(GROUP, LITERAL, "50%")
-        for path, entry in (("/kafka-acl/Group/50%", ALICE), (path_of(percent), BOB)):
-            await store.ensure_path(path)
-            await store.set(path, encode(percent, {entry}))
-        await one.start()  # as after another session
-        assert brokers.published[0].acls == {percent: {ALICE, BOB}}
-
-    check(tmp_path, test)
+async def test_acls_of_two_nodes_that_name_one_pattern_are_all_in_effect(brokers: Brokers) -> None:
+    one, store, percent = await brokers.start(), brokers.stores[0], ResourcePattern(GROUP, LITERAL, "50%")
+    for path, entry in (("/kafka-acl/Group/50%", ALICE), (path_of(percent), BOB)):
+        await store.ensure_path(path)
+        await store.set(path, encode(percent, {entry}))
+    await one.start()  # as after another session
+    assert brokers.published[0].acls == {percent: {ALICE, BOB}}
 
 
 @pytest.mark.parametrize(

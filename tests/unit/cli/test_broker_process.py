@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import types
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kafkastore.cli.broker_process import _addresses, _say_what_needs_brokers
 from kafkastore.config import BrokerConfig
 from kafkastore.metadata.image import MetadataImage, TopicImage
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TWO = {
     "listeners": "PLAINTEXT://localhost:9092,REPLICATION://localhost:9093",

@@ -7,17 +7,14 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from kafkastore.cli import main as cli
 from kafkastore.cli.broker import parse_arguments
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def test_broker_takes_a_file_and_overrides_as_kafka_server_start_does() -> None:

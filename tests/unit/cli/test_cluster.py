@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from kafkastore.cli import main as cli
 from kafkastore.cli.cluster import COMMANDS
 from kafkastore.config import BrokerConfig
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SERVER = ("--bootstrap-server", "127.0.0.1:1")
 

@@ -119,23 +119,19 @@ def test_backup_of_another_store_is_refused(
     assert "is a backup of metadata store" in error
 
 
-def test_nothing_is_done_while_a_broker_has_the_store_or_a_directory(
+async def test_nothing_is_done_while_a_broker_has_the_store_or_a_directory(
     properties: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     backup = tmp_path / "backup"
     ask(capsys, "backup", str(backup), properties)
-
-    async def body() -> None:
-        store = SqliteStore(str(tmp_path / "data" / "kafkastore-metadata.sqlite"))
-        await store.connect()
-        for command in (["restore", str(backup)], ["accept-loss"]):
-            status, _, error = ask(capsys, *command, properties)
-            assert status == 1
-            assert "is in use by a running broker" in error
-        assert ask(capsys, "check", properties)[0] == 0
-        await store.close()
-
-    asyncio.run(body())
+    store = SqliteStore(str(tmp_path / "data" / "kafkastore-metadata.sqlite"))
+    await store.connect()
+    for command in (["restore", str(backup)], ["accept-loss"]):
+        status, _, error = ask(capsys, *command, properties)
+        assert status == 1
+        assert "is in use by a running broker" in error
+    assert ask(capsys, "check", properties)[0] == 0
+    await store.close()
 
 
 def test_check_names_what_a_start_would_refuse(

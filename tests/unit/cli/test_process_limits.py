@@ -5,16 +5,13 @@ from __future__ import annotations
 import errno
 import re
 import resource
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
 from kafkastore.cli import process_limits
 from kafkastore.cli.process_limits import raise_descriptor_limit, shortage_of
 from kafkastore.errors import StartupError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 INFINITE = resource.RLIM_INFINITY
 

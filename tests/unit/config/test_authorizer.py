@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from kafkastore.config import BrokerConfig
 from kafkastore.config.authorizer import CLASSES, AuthorizerSettings
 from kafkastore.errors import ConfigError, StartupError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CLASS = f"authorizer.class.name={CLASSES[0]}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -24,9 +24,6 @@ from kafkastore.config import (
 from kafkastore.config.broker import REMOVED_KEYS
 from kafkastore.config.broker_values import check_broker_value
 from kafkastore.errors import ConfigError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def config(**properties: str) -> BrokerConfig:

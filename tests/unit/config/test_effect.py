@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +12,6 @@ from kafkastore.config.definitions import broker_keys, topic_keys
 from kafkastore.config.effect import _WITH_EFFECT, TOPIC_KEYS_WITHOUT_EFFECT, has_effect, without_effect
 from kafkastore.config.tls import tls_settings
 from kafkastore.errors import ConfigError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.parametrize(

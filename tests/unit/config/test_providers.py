@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from kafkastore.config import BrokerConfig
 from kafkastore.errors import ConfigError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CLASS = "org.apache.kafka.common.config.provider."
 HERE = {"listeners": "PLAINTEXT://localhost:9092"}  # no host is told of that others cannot reach
@@ -73,10 +70,7 @@ def test_text_of_no_provider_stands_as_it_is(tmp_path: Path) -> None:
             {"num.partitions": "${dir:FOLDER:partitions}", "config.providers.dir.param.allowed.paths": "/etc, /run"},
             "it is not allowed",
         ),
-        (
-            {"config.providers.env.param.allowlist.pattern": "*"},
-            "allowlist.pattern=* is no regular expression",
-        ),
+        ({"config.providers.env.param.allowlist.pattern": "*"}, "allowlist.pattern=* is no regular expression"),
         ({"config.providers.env.class": "com.example.Vault"}, "config.providers.env.class=com.example.Vault; give org"),
         ({"config.providers": "x"}, "config.providers=x has no config.providers.x.class; give org.apache"),
     ],

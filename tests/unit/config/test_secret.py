@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from kafkastore.config import BrokerConfig
 from kafkastore.config.secret import FILE_KEY, REQUIRED_KEY, new_secret
 from kafkastore.errors import StartupError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 GOOD = "0123456789abcdef"
 

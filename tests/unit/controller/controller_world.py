@@ -10,28 +10,25 @@ import asyncio
 import json
 import sqlite3
 import time
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from kafkastore._core import response_encoder
 from kafkastore.controller.controller import Controller
 from kafkastore.controller.settings import ControllerSettings
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.interbroker.order_wire import answer_of, request_of
+from kafkastore.interbroker.orders import Order, OrderAnswer
+from kafkastore.messages import OutgoingRequest
 from kafkastore.metadata.image import BrokerImage
 from kafkastore.metadata.leadership import Leadership, decode_leadership
 from kafkastore.metadata.nodes import encode_broker
 from kafkastore.metadata.sqlite import SqliteStore
 from kafkastore.metadata.store import NoNodeError
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-    from pathlib import Path
-
-    from kafkastore.interbroker.orders import Order, OrderAnswer
-    from kafkastore.messages import OutgoingRequest
-
-    Fields = dict[str, Any]
+Fields = dict[str, Any]
 
 LIMIT_S = 60.0
 LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA = 4, 5, 6
@@ -292,33 +289,20 @@ class WorldClient:
 
 
 @asynccontextmanager
-async def _world(folder: Path, settings: ControllerSettings) -> AsyncIterator[World]:
-    world = World(folder, settings)
+async def playing(
+    folder: Path, brokers: tuple[int, ...] = (1, 2, 3), settings: ControllerSettings | None = None
+) -> AsyncIterator[World]:
+    """A world with these brokers, the first of them the controller."""
+    world = World(folder, settings or ControllerSettings(min_insync_replicas=2, is_auto_rebalance_enabled=False))
     await world.store.connect()
     try:
+        for node_id in brokers:
+            await world.add(node_id)
+            await world.active()
+        await world.eventually(lambda: all(set(one.live) == set(brokers) for one in world.brokers.values()))
         yield world
     finally:
         for broker in world.brokers.values():
             if broker.is_up:
                 await broker.close()
         await world.store.close()
-
-
-def play(
-    folder: Path,
-    test: Callable[[World], Awaitable[None]],
-    brokers: tuple[int, ...] = (1, 2, 3),
-    settings: ControllerSettings | None = None,
-) -> None:
-    """Runs ``test`` in a world with these brokers, the first of them the controller."""
-
-    async def body() -> None:
-        chosen = settings or ControllerSettings(min_insync_replicas=2, is_auto_rebalance_enabled=False)
-        async with _world(folder, chosen) as world:
-            for node_id in brokers:
-                await world.add(node_id)
-                await world.active()
-            await world.eventually(lambda: all(set(one.live) == set(brokers) for one in world.brokers.values()))
-            await test(world)
-
-    asyncio.run(body())

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kafkastore._core import response_encoder
+from kafkastore.controller.context import Topic
+from kafkastore.controller.controller import Controller
 from kafkastore.errors import ErrorCode
 from kafkastore.messages import OutgoingRequest
 from kafkastore.metadata.leadership import Leadership
 from kafkastore.topic.new_topic import NewTopic
-from unit.controller.controller_world import World, lose_directory, play
+from unit.controller.controller_world import World, lose_directory, playing
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from kafkastore.controller.context import Topic
-    from kafkastore.controller.controller import Controller
-
-    Fields = dict[str, Any]
+Fields = dict[str, Any]
 
 
 async def decided(controller: Controller, request: OutgoingRequest) -> Any:
@@ -68,30 +65,24 @@ async def led_topic(world: World, count: int = 1) -> Leader:
     return Leader(world, topic, 2)
 
 
-def test_shrink_and_expand_are_written_and_answered_with_the_new_state(tmp_path: Path) -> None:  # KIP-497
-    async def test(world: World) -> None:
-        leader = await led_topic(world)
-        answer = await leader.propose((2,))
-        assert answer.error_code == ErrorCode.NONE
-        assert (answer.leader_id, answer.leader_epoch, answer.isr, answer.partition_epoch) == (2, 0, (2,), 1)
-        state = await world.state("t")
-        assert state == Leadership(2, 0, (2,), (3, 1), partition_epoch=1, controller_epoch=1)  # KIP-966
-        answer = await leader.propose((2, 1), partition_epoch=1)
-        assert (answer.isr, answer.partition_epoch) == ((2, 1), 2)
-        assert (await world.state("t")).elr == ()
-        await world.eventually(lambda: world.brokers[3].metadata["t", 0].isr == (2, 1))
-
-    play(tmp_path, test)
+async def test_shrink_and_expand_are_written_and_answered_with_the_new_state(world: World) -> None:  # KIP-497
+    leader = await led_topic(world)
+    answer = await leader.propose((2,))
+    assert answer.error_code == ErrorCode.NONE
+    assert (answer.leader_id, answer.leader_epoch, answer.isr, answer.partition_epoch) == (2, 0, (2,), 1)
+    state = await world.state("t")
+    assert state == Leadership(2, 0, (2,), (3, 1), partition_epoch=1, controller_epoch=1)  # KIP-966
+    answer = await leader.propose((2, 1), partition_epoch=1)
+    assert (answer.isr, answer.partition_epoch) == ((2, 1), 2)
+    assert (await world.state("t")).elr == ()
+    await world.eventually(lambda: world.brokers[3].metadata["t", 0].isr == (2, 1))
 
 
-def test_version_2_has_no_broker_epochs(tmp_path: Path) -> None:  # KIP-903
-    async def test(world: World) -> None:
-        leader = await led_topic(world)
-        partition = {"partition_index": 0, "leader_epoch": 0, "new_isr": (2, 3), "partition_epoch": 0}
-        answer = await decided(await world.active(), leader.request(partition, version=2))
-        assert answer.topics[0].partitions[0].isr == (2, 3)
-
-    play(tmp_path, test)
+async def test_version_2_has_no_broker_epochs(world: World) -> None:  # KIP-903
+    leader = await led_topic(world)
+    partition = {"partition_index": 0, "leader_epoch": 0, "new_isr": (2, 3), "partition_epoch": 0}
+    answer = await decided(await world.active(), leader.request(partition, version=2))
+    assert answer.topics[0].partitions[0].isr == (2, 3)
 
 
 REFUSED: dict[str, tuple[Sequence[int], Callable[[World], Fields], int]] = {
@@ -118,10 +109,9 @@ REFUSED: dict[str, tuple[Sequence[int], Callable[[World], Fields], int]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_proposal_that_is_refused_changes_nothing(tmp_path: Path, name: str) -> None:
+async def test_proposal_that_is_refused_changes_nothing(tmp_path: Path, name: str) -> None:
     isr, fields, error = REFUSED[name]
-
-    async def test(world: World) -> None:
+    async with playing(tmp_path) as world:
         leader = await led_topic(world)
         assert (await leader.propose((2, 3))).partition_epoch == 1
         before = await world.state("t")
@@ -129,130 +119,104 @@ def test_proposal_that_is_refused_changes_nothing(tmp_path: Path, name: str) -> 
         assert answer.error_code == error
         assert await world.state("t") == before
 
-    play(tmp_path, test)
+
+async def test_replica_in_a_failed_log_directory_does_not_get_into_the_isr(world: World) -> None:  # KIP-841, KIP-112
+    leader = await led_topic(world)
+    await lose_directory(world.brokers[3], ("t", 0))
+
+    async def is_out() -> bool:
+        return 3 not in (await world.state("t")).isr
+
+    await world.eventually(is_out)
+    before = await world.state("t")
+    answer = await leader.propose((2, 1, 3), leader_epoch=before.leader_epoch, partition_epoch=before.partition_epoch)
+    assert answer.error_code == ErrorCode.INELIGIBLE_REPLICA
+    assert await world.state("t") == before
 
 
-def test_replica_in_a_failed_log_directory_does_not_get_into_the_isr(tmp_path: Path) -> None:  # KIP-841, KIP-112
-    async def test(world: World) -> None:
-        leader = await led_topic(world)
-        await lose_directory(world.brokers[3], ("t", 0))
-
-        async def is_out() -> bool:
-            return 3 not in (await world.state("t")).isr
-
-        await world.eventually(is_out)
-        before = await world.state("t")
-        answer = await leader.propose(
-            (2, 1, 3), leader_epoch=before.leader_epoch, partition_epoch=before.partition_epoch
-        )
-        assert answer.error_code == ErrorCode.INELIGIBLE_REPLICA
-        assert await world.state("t") == before
-
-    play(tmp_path, test)
+async def test_only_the_leader_may_propose(world: World) -> None:
+    leader = await led_topic(world)
+    leader.node_id = 3
+    assert (await leader.propose((3, 2))).error_code == ErrorCode.INVALID_REQUEST
 
 
-def test_only_the_leader_may_propose(tmp_path: Path) -> None:
-    async def test(world: World) -> None:
-        leader = await led_topic(world)
-        leader.node_id = 3
-        assert (await leader.propose((3, 2))).error_code == ErrorCode.INVALID_REQUEST
-
-    play(tmp_path, test)
-
-
-def test_unknown_topics_stale_broker_epochs_and_other_brokers_are_refused(tmp_path: Path) -> None:  # KIP-516, KIP-380
-    async def test(world: World) -> None:
-        leader = await led_topic(world)
-        controller = await world.active()
-        idle = world.brokers[3].controller
-        assert idle is not None
-        request = leader.request(leader.partition((2,)))
-        assert (await decided(idle, request)).error_code == ErrorCode.NOT_CONTROLLER
-        leader.topic_id = bytes(15) + b"\5"
-        assert (await leader.propose((2,))).error_code == ErrorCode.UNKNOWN_TOPIC_ID
-        leader.topic_id = None
-        assert (await leader.propose((2,))).error_code == ErrorCode.UNKNOWN_TOPIC_ID
-        stale = OutgoingRequest("AlterPartition", 3, {"broker_id": 2, "broker_epoch": 1, "topics": ()})
-        assert (await decided(controller, stale)).error_code == ErrorCode.STALE_BROKER_EPOCH
-
-    play(tmp_path, test)
+async def test_unknown_topics_stale_broker_epochs_and_other_brokers_are_refused(
+    world: World,
+) -> None:  # KIP-516, KIP-380
+    leader = await led_topic(world)
+    controller = await world.active()
+    idle = world.brokers[3].controller
+    assert idle is not None
+    request = leader.request(leader.partition((2,)))
+    assert (await decided(idle, request)).error_code == ErrorCode.NOT_CONTROLLER
+    leader.topic_id = bytes(15) + b"\5"
+    assert (await leader.propose((2,))).error_code == ErrorCode.UNKNOWN_TOPIC_ID
+    leader.topic_id = None
+    assert (await leader.propose((2,))).error_code == ErrorCode.UNKNOWN_TOPIC_ID
+    stale = OutgoingRequest("AlterPartition", 3, {"broker_id": 2, "broker_epoch": 1, "topics": ()})
+    assert (await decided(controller, stale)).error_code == ErrorCode.STALE_BROKER_EPOCH
 
 
-def test_repeated_proposal_whose_answer_was_lost_is_confirmed(tmp_path: Path) -> None:  # H21
-    async def test(world: World) -> None:
-        leader = await led_topic(world)
-        first = await leader.propose((2, 3))
-        assert await leader.propose((3, 2)) == first
-        assert (await world.state("t")).partition_epoch == 1
-
-    play(tmp_path, test)
+async def test_repeated_proposal_whose_answer_was_lost_is_confirmed(world: World) -> None:  # H21
+    leader = await led_topic(world)
+    first = await leader.propose((2, 3))
+    assert await leader.propose((3, 2)) == first
+    assert (await world.state("t")).partition_epoch == 1
 
 
-def test_one_of_two_proposals_on_the_same_version_wins(tmp_path: Path) -> None:  # H21
-    async def test(world: World) -> None:
-        leader = await led_topic(world)
-        answers = await asyncio.gather(leader.propose((2, 3)), leader.propose((2, 1)))
-        assert [one.error_code for one in answers] == [ErrorCode.NONE, ErrorCode.INVALID_UPDATE_VERSION]
-        assert (await world.state("t")).isr == (2, 3)
-
-    play(tmp_path, test)
+async def test_one_of_two_proposals_on_the_same_version_wins(world: World) -> None:  # H21
+    leader = await led_topic(world)
+    answers = await asyncio.gather(leader.propose((2, 3)), leader.propose((2, 1)))
+    assert [one.error_code for one in answers] == [ErrorCode.NONE, ErrorCode.INVALID_UPDATE_VERSION]
+    assert (await world.state("t")).isr == (2, 3)
 
 
-def test_state_written_by_another_client_of_the_store_is_not_overwritten(tmp_path: Path) -> None:  # H21
-    async def test(world: World) -> None:
-        leader = await led_topic(world)
-        path = "/brokers/topics/t/partitions/0/state"
-        node = await world.store.get(path)
-        await world.store.set(path, node.data.replace(b"[2,3,1]", b"[2,1]"))
-        assert (await leader.propose((2, 3))).error_code == ErrorCode.INVALID_UPDATE_VERSION
-        assert (await world.state("t")).isr == (2, 1)
-        answer = await leader.propose((2, 3), partition_epoch=1)
-        assert (answer.isr, answer.partition_epoch) == ((2, 3), 2)
-
-    play(tmp_path, test)
+async def test_state_written_by_another_client_of_the_store_is_not_overwritten(world: World) -> None:  # H21
+    leader = await led_topic(world)
+    path = "/brokers/topics/t/partitions/0/state"
+    node = await world.store.get(path)
+    await world.store.set(path, node.data.replace(b"[2,3,1]", b"[2,1]"))
+    assert (await leader.propose((2, 3))).error_code == ErrorCode.INVALID_UPDATE_VERSION
+    assert (await world.state("t")).isr == (2, 1)
+    answer = await leader.propose((2, 3), partition_epoch=1)
+    assert (answer.isr, answer.partition_epoch) == ((2, 3), 2)
 
 
-def test_many_partitions_are_one_write(tmp_path: Path) -> None:
-    async def test(world: World) -> None:
-        leader = await led_topic(world, 100)
-        controller = await world.active()
-        await world.quiet()
-        writes = []
-        store = world.brokers[1].store
-        multi = store.multi
+async def test_many_partitions_are_one_write(world: World) -> None:
+    leader = await led_topic(world, 100)
+    controller = await world.active()
+    await world.quiet()
+    writes = []
+    store = world.brokers[1].store
+    multi = store.multi
 
-        async def counting(operations: Any) -> Any:
-            writes.append(len(operations))
-            return await multi(operations)
+    async def counting(operations: Any) -> Any:
+        writes.append(len(operations))
+        return await multi(operations)
 
-        store.multi = counting  # type: ignore[method-assign]
-        halves = [range(50), range(50, 100)]
-        answers = await asyncio.gather(
-            *(decided(controller, leader.request(*(leader.partition((2, 3), one) for one in half))) for half in halves)
-        )
-        assert writes == [101]  # 100 states, and the check of the epoch
-        states = [one for answer in answers for one in answer.topics[0].partitions]
-        assert {(one.error_code, one.isr) for one in states} == {(ErrorCode.NONE, (2, 3))}
-
-    play(tmp_path, test)
+    store.multi = counting  # type: ignore[method-assign]
+    halves = [range(50), range(50, 100)]
+    answers = await asyncio.gather(
+        *(decided(controller, leader.request(*(leader.partition((2, 3), one) for one in half))) for half in halves)
+    )
+    assert writes == [101]  # 100 states, and the check of the epoch
+    states = [one for answer in answers for one in answer.topics[0].partitions]
+    assert {(one.error_code, one.isr) for one in states} == {(ErrorCode.NONE, (2, 3))}
 
 
-def test_follower_that_is_gone_or_shuts_down_is_not_added(tmp_path: Path) -> None:  # H20, KIP-841
-    async def test(world: World) -> None:
-        leader = await led_topic(world)
-        controller = await world.active()
-        assert await controller.controlled_shutdown(3, world.epoch_of(3)) == []
-        state = await world.state("t")
-        assert state.isr == (2, 1)
-        answer = await leader.propose((2, 1, 3), partition_epoch=state.partition_epoch)
-        assert answer.error_code == ErrorCode.INELIGIBLE_REPLICA
-        await world.brokers[3].kill()
-        await world.eventually(lambda: 3 not in world.brokers[1].live)
-        answer = await leader.propose((2, 1, 3), partition_epoch=state.partition_epoch)
-        assert answer.error_code == ErrorCode.INELIGIBLE_REPLICA
-        await world.add(3)
-        await world.eventually(lambda: 3 in world.brokers[1].live)
-        answer = await leader.propose((2, 1, 3), partition_epoch=state.partition_epoch)
-        assert answer.error_code == ErrorCode.NONE
-
-    play(tmp_path, test)
+async def test_follower_that_is_gone_or_shuts_down_is_not_added(world: World) -> None:  # H20, KIP-841
+    leader = await led_topic(world)
+    controller = await world.active()
+    assert await controller.controlled_shutdown(3, world.epoch_of(3)) == []
+    state = await world.state("t")
+    assert state.isr == (2, 1)
+    answer = await leader.propose((2, 1, 3), partition_epoch=state.partition_epoch)
+    assert answer.error_code == ErrorCode.INELIGIBLE_REPLICA
+    await world.brokers[3].kill()
+    await world.eventually(lambda: 3 not in world.brokers[1].live)
+    answer = await leader.propose((2, 1, 3), partition_epoch=state.partition_epoch)
+    assert answer.error_code == ErrorCode.INELIGIBLE_REPLICA
+    await world.add(3)
+    await world.eventually(lambda: 3 in world.brokers[1].live)
+    answer = await leader.propose((2, 1, 3), partition_epoch=state.partition_epoch)
+    assert answer.error_code == ErrorCode.NONE

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -17,10 +17,7 @@ from kafkastore.metadata.assignment import ReplicaAssignment
 from kafkastore.metadata.broker_nodes import Registration
 from kafkastore.metadata.leadership import Leadership
 from kafkastore.topic.new_topic import NewTopic
-from unit.controller.controller_world import LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA, World, play
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from unit.controller.controller_world import LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA, World
 
 FAULTS = [ErrorCode.REQUEST_TIMED_OUT, ErrorCode.UNKNOWN_SERVER_ERROR]
 """The broker could not reach the store; the broker has a bug."""
@@ -28,42 +25,33 @@ FAULTS = [ErrorCode.REQUEST_TIMED_OUT, ErrorCode.UNKNOWN_SERVER_ERROR]
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("api", [LEADER_AND_ISR, UPDATE_METADATA])
-def test_request_that_failed_as_a_whole_is_repeated(tmp_path: Path, api: int, fault: int) -> None:
-    async def test(world: World) -> None:
-        broker = world.brokers[2]
-        broker.faults[api] = fault
-        await (await world.active()).create_topic(NewTopic.placed("t", ((2, 3),)))
-        await world.led("t", 2)
-        await world.eventually(lambda: ("t", 0) in broker.metadata)
-        assert broker.faults == {}
-
-    play(tmp_path, test)
+async def test_request_that_failed_as_a_whole_is_repeated(world: World, api: int, fault: int) -> None:
+    broker = world.brokers[2]
+    broker.faults[api] = fault
+    await (await world.active()).create_topic(NewTopic.placed("t", ((2, 3),)))
+    await world.led("t", 2)
+    await world.eventually(lambda: ("t", 0) in broker.metadata)
+    assert broker.faults == {}
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_deletion_that_failed_as_a_whole_is_repeated(tmp_path: Path, fault: int) -> None:
-    async def test(world: World) -> None:
-        controller = await world.active()
-        await controller.create_topic(NewTopic.placed("t", ((2, 3),)))
-        await world.led("t", 2)
-        world.brokers[2].faults[STOP_REPLICA] = fault
-        await controller.delete_topic("t")
-        await world.eventually(lambda: all(("t", 0) in world.brokers[node].deleted for node in (2, 3)))
-
-    play(tmp_path, test)
+async def test_deletion_that_failed_as_a_whole_is_repeated(world: World, fault: int) -> None:
+    controller = await world.active()
+    await controller.create_topic(NewTopic.placed("t", ((2, 3),)))
+    await world.led("t", 2)
+    world.brokers[2].faults[STOP_REPLICA] = fault
+    await controller.delete_topic("t")
+    await world.eventually(lambda: all(("t", 0) in world.brokers[node].deleted for node in (2, 3)))
 
 
-def test_controller_that_a_broker_knows_to_be_old_is_not_repeated(tmp_path: Path) -> None:  # H19
-    async def test(world: World) -> None:
-        broker = world.brokers[2]
-        broker.faults[LEADER_AND_ISR] = ErrorCode.STALE_CONTROLLER_EPOCH
-        count = broker.count(LEADER_AND_ISR)
-        await (await world.active()).create_topic(NewTopic.placed("t", ((2,),)))
-        await world.eventually(lambda: broker.count(LEADER_AND_ISR) > count)
-        await world.quiet()
-        assert broker.count(LEADER_AND_ISR) == count + 1
-
-    play(tmp_path, test)
+async def test_controller_that_a_broker_knows_to_be_old_is_not_repeated(world: World) -> None:  # H19
+    broker = world.brokers[2]
+    broker.faults[LEADER_AND_ISR] = ErrorCode.STALE_CONTROLLER_EPOCH
+    count = broker.count(LEADER_AND_ISR)
+    await (await world.active()).create_topic(NewTopic.placed("t", ((2,),)))
+    await world.eventually(lambda: broker.count(LEADER_AND_ISR) > count)
+    await world.quiet()
+    assert broker.count(LEADER_AND_ISR) == count + 1
 
 
 def test_replica_that_a_move_took_goes_by_its_epoch_even_if_the_topic_goes_too() -> None:
@@ -104,36 +92,33 @@ def test_older_order_that_was_not_sent_does_not_cancel_the_newer_one(older: str,
     )
 
 
-def test_wait_sent_ends_when_the_broker_has_been_sent_the_changes(tmp_path: Path) -> None:  # item 7
-    async def test(world: World) -> None:
-        controller = await world.active()
-        assert controller._term is not None
-        client: Any = controller._term.channels._channels[3]._client
-        send, failed = client.send, []
+async def test_wait_sent_ends_when_the_broker_has_been_sent_the_changes(world: World) -> None:  # item 7
+    controller = await world.active()
+    assert controller._term is not None
+    client: Any = controller._term.channels._channels[3]._client
+    send, failed = client.send, []
 
-        async def noting(order: Any, timeout_ms: int) -> Any:
-            try:
-                return await send(order, timeout_ms)
-            except KafkastoreError:
-                failed.append(order)
-                raise
+    async def noting(order: Any, timeout_ms: int) -> Any:
+        try:
+            return await send(order, timeout_ms)
+        except KafkastoreError:
+            failed.append(order)
+            raise
 
-        client.send = noting
-        world.brokers[3].is_reachable = False
-        await controller.create_topic(NewTopic.placed("t", ((1, 2),)))
-        told = asyncio.ensure_future(controller.wait_sent(3, 60.0))
-        await controller.wait_sent(2, 60.0)
-        assert ("t", 0) in world.brokers[2].metadata
-        await controller.wait_sent(9, 60.0)  # there is no broker 9
-        await controller.wait_sent(3, 0.01)  # the time is too short
-        count = len(failed)
-        await world.eventually(lambda: len(failed) > count + 1)
-        assert not told.done()
-        world.brokers[3].is_reachable = True
-        await asyncio.wait_for(told, 30.0)  # by the request, not by its own limit
-        assert ("t", 0) in world.brokers[3].metadata
-
-    play(tmp_path, test)
+    client.send = noting
+    world.brokers[3].is_reachable = False
+    await controller.create_topic(NewTopic.placed("t", ((1, 2),)))
+    told = asyncio.ensure_future(controller.wait_sent(3, 60.0))
+    await controller.wait_sent(2, 60.0)
+    assert ("t", 0) in world.brokers[2].metadata
+    await controller.wait_sent(9, 60.0)  # there is no broker 9
+    await controller.wait_sent(3, 0.01)  # the time is too short
+    count = len(failed)
+    await world.eventually(lambda: len(failed) > count + 1)
+    assert not told.done()
+    world.brokers[3].is_reachable = True
+    await asyncio.wait_for(told, 30.0)  # by the request, not by its own limit
+    assert ("t", 0) in world.brokers[3].metadata
 
 
 def broker(node_id: int) -> Registration:

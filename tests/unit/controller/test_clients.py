@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from typing import TYPE_CHECKING
-
 import pytest
 
 from kafkastore.config import BrokerConfig
@@ -12,11 +9,8 @@ from kafkastore.controller.clients import OtherBroker, client_opener
 from kafkastore.controller.settings import settings_of
 from kafkastore.errors import BrokerNotAvailableError
 from kafkastore.interbroker.client import BrokerClient
-from kafkastore.interbroker.orders import OrderAnswer, StopReplica
+from kafkastore.interbroker.orders import Order, OrderAnswer, StopReplica
 from kafkastore.metadata.broker_nodes import Endpoint, Registration, decode_registration, settle_registration
-
-if TYPE_CHECKING:
-    from kafkastore.interbroker.orders import Order
 
 DATA = (
     b'{"version":5,"host":null,"port":-1,"endpoints":["IN://[::1]:9093","OUT://h:9092"],"rack":"r",'
@@ -37,27 +31,24 @@ def test_registration_is_read_with_its_epoch_and_its_clean_shutdown() -> None:
     assert decode_registration(3, settle_registration(some), 77) == found._replace(is_clean=True)
 
 
-def test_own_broker_is_called_and_others_have_a_connection_each() -> None:
+async def test_own_broker_is_called_and_others_have_a_connection_each() -> None:
     order = StopReplica(3, 1, 77, [])
 
     async def take(taken: Order) -> OrderAnswer:
         assert taken is order
         return OrderAnswer(7)
 
-    async def body() -> None:
-        open_client = client_opener(3, "OUT", take, BrokerClient)
-        own = open_client(decode_registration(3, DATA, 77))
-        assert await own.send(order, 1) == OrderAnswer(7)
-        other = open_client(decode_registration(4, DATA, 78))
-        assert isinstance(other, OtherBroker)
-        assert (other.client.host, other.client.port, other.client.client_id) == ("h", 9092, "controller-3")
-        deaf = client_opener(3, "NONE", take, BrokerClient)(decode_registration(4, DATA, 78))
-        with pytest.raises(BrokerNotAvailableError, match="Broker 4 has no listener NONE"):
-            await deaf.send(order, 1)
-        for client in (own, other, deaf):
-            await client.close()
-
-    asyncio.run(body())
+    open_client = client_opener(3, "OUT", take, BrokerClient)
+    own = open_client(decode_registration(3, DATA, 77))
+    assert await own.send(order, 1) == OrderAnswer(7)
+    other = open_client(decode_registration(4, DATA, 78))
+    assert isinstance(other, OtherBroker)
+    assert (other.client.host, other.client.port, other.client.client_id) == ("h", 9092, "controller-3")
+    deaf = client_opener(3, "NONE", take, BrokerClient)(decode_registration(4, DATA, 78))
+    with pytest.raises(BrokerNotAvailableError, match="Broker 4 has no listener NONE"):
+        await deaf.send(order, 1)
+    for client in (own, other, deaf):
+        await client.close()
 
 
 def test_settings_are_those_of_the_configuration() -> None:

@@ -4,7 +4,7 @@ all other nodes as ever."""
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -17,12 +17,7 @@ from kafkastore.metadata.node_content import InvalidNodeError
 from kafkastore.metadata.nodes import decode_controller
 from kafkastore.metadata.store import Create, Delete
 from kafkastore.topic.new_topic import NewTopic
-from unit.controller.controller_world import play
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from unit.controller.controller_world import World
+from unit.controller.controller_world import World, playing
 
 STATE = "/brokers/topics/t/partitions/0/state"
 TOPIC = "/brokers/topics/t"
@@ -84,26 +79,26 @@ async def corrupt(world: World, path: str, data: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("data", [*INVALID, *WRONG_STATES])
-def test_partition_whose_state_is_invalid_is_left_alone(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, data: bytes
+async def test_partition_whose_state_is_invalid_is_left_alone(
+    world: World, caplog: pytest.LogCaptureFixture, data: bytes
 ) -> None:
-    async def test(world: World) -> None:
-        await make(world, "u", 2, 3)
-        await corrupt(world, STATE, data)
-        await world.brokers[2].close()
-        await world.led("u", 3)
-        controller = await world.active()
-        assert await controller.elect_leaders([("t", 0)], is_unclean=True) == {
-            ("t", 0): ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
-        }
-        assert (await world.store.get(STATE)).data == data
-        assert {line.partition(":")[0] for line in errors(caplog)} == {f"{STATE} is invalid, {LEFT_ALONE}"}
-
-    play(tmp_path, test)
+    await make(world, "u", 2, 3)
+    await corrupt(world, STATE, data)
+    await world.brokers[2].close()
+    await world.led("u", 3)
+    controller = await world.active()
+    assert await controller.elect_leaders([("t", 0)], is_unclean=True) == {
+        ("t", 0): ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
+    }
+    assert (await world.store.get(STATE)).data == data
+    assert {line.partition(":")[0] for line in errors(caplog)} == {f"{STATE} is invalid, {LEFT_ALONE}"}
 
 
-def test_state_that_is_mended_is_gone_on_from(tmp_path: Path) -> None:
-    async def test(world: World) -> None:
+async def test_state_that_is_mended_is_gone_on_from(tmp_path: Path) -> None:
+    async def decides_for_others_on(world: World, node: int) -> None:
+        await make(world, "other", node)
+
+    async with playing(tmp_path, brokers=(1, 2, 3, 4)) as world:
         await make(world, "t", 2, 3)
         await world.store.set(STATE, b"{")
         await replace_controller(world)
@@ -112,25 +107,17 @@ def test_state_that_is_mended_is_gone_on_from(tmp_path: Path) -> None:
         await world.store.set(STATE, encode_leadership(Leadership(2, 7, (2, 3)), 1))
         assert (await world.led("t", 3)).leader_epoch == 8
 
-    async def decides_for_others_on(world: World, node: int) -> None:
-        await make(world, "other", node)
 
-    play(tmp_path, test, brokers=(1, 2, 3, 4))
-
-
-def test_state_that_is_invalid_in_a_term_is_written_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    async def test(world: World) -> None:
-        await make(world, "t", 2, 3)
-        await world.store.set(STATE, b"nonsense")
-        writes = world.count_writes(1)
-        await world.brokers[2].close()
-        await world.eventually(lambda: is_readable(world))
-        state = await world.led("t", 3)
-        assert (state.leader_epoch, state.isr) == (1, (3,))
-        assert len(writes) == 3  # one that met the invalid state, one of the known state, one of the next
-        assert [line.partition(":")[0] for line in errors(caplog)] == [f"{STATE} is invalid, it is written again"]
-
-    play(tmp_path, test)
+async def test_state_that_is_invalid_in_a_term_is_written_again(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    await make(world, "t", 2, 3)
+    await world.store.set(STATE, b"nonsense")
+    writes = world.count_writes(1)
+    await world.brokers[2].close()
+    await world.eventually(lambda: is_readable(world))
+    state = await world.led("t", 3)
+    assert (state.leader_epoch, state.isr) == (1, (3,))
+    assert len(writes) == 3  # one that met the invalid state, one of the known state, one of the next
+    assert [line.partition(":")[0] for line in errors(caplog)] == [f"{STATE} is invalid, it is written again"]
 
 
 async def is_readable(world: World) -> bool:
@@ -153,42 +140,33 @@ WRONG_TOPICS = [
 
 
 @pytest.mark.parametrize("data", [*INVALID, *WRONG_TOPICS])
-def test_invalid_topic_is_left_alone_until_it_is_repaired(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, data: bytes
+async def test_invalid_topic_is_left_alone_until_it_is_repaired(
+    world: World, caplog: pytest.LogCaptureFixture, data: bytes
 ) -> None:
-    async def test(world: World) -> None:
-        before = await corrupt(world, TOPIC, data)
-        controller = await world.active()
-        with pytest.raises(TopicAlreadyExistsError):
-            await controller.create_topic(NewTopic("t"))
-        assert [line.partition(":")[0] for line in errors(caplog)] == [f"{TOPIC} is invalid, {LEFT_ALONE}"]
-        await world.store.set(TOPIC, before)
-        await world.eventually(lambda: "t" in controller._term.context.topics)  # type: ignore[union-attr]
-        await world.brokers[2].close()
-        await world.led("t", 3)
-
-    play(tmp_path, test)
+    before = await corrupt(world, TOPIC, data)
+    controller = await world.active()
+    with pytest.raises(TopicAlreadyExistsError):
+        await controller.create_topic(NewTopic("t"))
+    assert [line.partition(":")[0] for line in errors(caplog)] == [f"{TOPIC} is invalid, {LEFT_ALONE}"]
+    await world.store.set(TOPIC, before)
+    await world.eventually(lambda: "t" in controller._term.context.topics)  # type: ignore[union-attr]
+    await world.brokers[2].close()
+    await world.led("t", 3)
 
 
-def test_deletion_of_a_topic_that_is_invalid_waits(tmp_path: Path) -> None:
-    async def test(world: World) -> None:
-        await corrupt(world, TOPIC, b"{")
-        await world.store.create("/admin/delete_topics/t")
-        await make(world, "later", 3, 2)
-        for path in ("/admin/delete_topics/t", "/config/topics/t", STATE):
-            assert await world.store.exists(path) is not None, path
-
-    play(tmp_path, test)
+async def test_deletion_of_a_topic_that_is_invalid_waits(world: World) -> None:
+    await corrupt(world, TOPIC, b"{")
+    await world.store.create("/admin/delete_topics/t")
+    await make(world, "later", 3, 2)
+    for path in ("/admin/delete_topics/t", "/config/topics/t", STATE):
+        assert await world.store.exists(path) is not None, path
 
 
-def test_replicas_on_unknown_brokers_are_offline(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    async def test(world: World) -> None:
-        await corrupt(world, TOPIC, encode_assigned(T_ID, [ReplicaAssignment((77, 2, 3))]))
-        told = world.brokers[2].metadata["t", 0]
-        assert (told.leader, tuple(told.offline_replicas)) == (2, (77,))
-        assert errors(caplog) == []
-
-    play(tmp_path, test)
+async def test_replicas_on_unknown_brokers_are_offline(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    await corrupt(world, TOPIC, encode_assigned(T_ID, [ReplicaAssignment((77, 2, 3))]))
+    told = world.brokers[2].metadata["t", 0]
+    assert (told.leader, tuple(told.offline_replicas)) == (2, (77,))
+    assert errors(caplog) == []
 
 
 @pytest.mark.parametrize(
@@ -200,107 +178,86 @@ def test_replicas_on_unknown_brokers_are_offline(tmp_path: Path, caplog: pytest.
     ],
     ids=["topic", "partition", "broker"],
 )
-def test_names_that_are_invalid_are_left_out(tmp_path: Path, path: str, data: bytes) -> None:
-    async def test(world: World) -> None:
-        await make(world, "t", 2, 3)
-        await world.store.create(path, data)
-        await replace_controller(world)
-        await decides_for_others(world)
-        await world.brokers[2].close()
-        await world.led("t", 3)
-        assert {topic for topic, _ in world.brokers[3].metadata} == {"t", "other"}
-
-    play(tmp_path, test)
+async def test_names_that_are_invalid_are_left_out(world: World, path: str, data: bytes) -> None:
+    await make(world, "t", 2, 3)
+    await world.store.create(path, data)
+    await replace_controller(world)
+    await decides_for_others(world)
+    await world.brokers[2].close()
+    await world.led("t", 3)
+    assert {topic for topic, _ in world.brokers[3].metadata} == {"t", "other"}
 
 
 @pytest.mark.parametrize(
     "data", [*INVALID, b'{"endpoints":["PLAINTEXT://h:x"]}', b'{"endpoints":["PLAINTEXT://h:99999"]}']
 )
-def test_broker_with_an_invalid_registration_keeps_its_epoch(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, data: bytes
+async def test_broker_with_an_invalid_registration_keeps_its_epoch(
+    world: World, caplog: pytest.LogCaptureFixture, data: bytes
 ) -> None:
-    async def test(world: World) -> None:
-        await make(world, "t", 2, 3)
-        await world.store.set("/brokers/ids/2", data)
-        await decides_for_others(world)
-        assert (await world.state("t")).leader == 2
-        assert all("/brokers/ids/2" in line for line in errors(caplog))
-        await replace_controller(world)  # the next controller has no copy of the node
-        await world.led("t", 3)
-        assert any("is not there" in line for line in errors(caplog))
-
-    play(tmp_path, test)
+    await make(world, "t", 2, 3)
+    await world.store.set("/brokers/ids/2", data)
+    await decides_for_others(world)
+    assert (await world.state("t")).leader == 2
+    assert all("/brokers/ids/2" in line for line in errors(caplog))
+    await replace_controller(world)  # the next controller has no copy of the node
+    await world.led("t", 3)
+    assert any("is not there" in line for line in errors(caplog))
 
 
 @pytest.mark.parametrize("data", INVALID)
-def test_invalid_controller_node_is_rewritten_by_the_controller(tmp_path: Path, data: bytes) -> None:
-    async def test(world: World) -> None:
-        before = (await world.active()).epoch
-        await world.store.set(CONTROLLER_PATH, data)
+async def test_invalid_controller_node_is_rewritten_by_the_controller(world: World, data: bytes) -> None:
+    before = (await world.active()).epoch
+    await world.store.set(CONTROLLER_PATH, data)
 
-        async def is_signed() -> bool:
-            try:
-                return decode_controller((await world.store.get(CONTROLLER_PATH)).data) == 1
-            except InvalidNodeError:
-                return False
+    async def is_signed() -> bool:
+        try:
+            return decode_controller((await world.store.get(CONTROLLER_PATH)).data) == 1
+        except InvalidNodeError:
+            return False
 
-        await world.eventually(is_signed)
-        await decides_for_others(world)
-        assert (await world.active()).epoch == before
-        assert {one.controller.controller_id for one in world.brokers.values() if one.controller} == {1}
-
-    play(tmp_path, test)
+    await world.eventually(is_signed)
+    await decides_for_others(world)
+    assert (await world.active()).epoch == before
+    assert {one.controller.controller_id for one in world.brokers.values() if one.controller} == {1}
 
 
-def test_controller_node_without_a_session_is_logged_and_replaced_once_deleted(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+async def test_controller_node_without_a_session_is_logged_and_replaced_once_deleted(
+    world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def test(world: World) -> None:
-        nobodys = Create(CONTROLLER_PATH, b"nonsense")  # not ephemeral
-        await world.store.multi([Delete(CONTROLLER_PATH), nobodys])
-        await world.eventually(lambda: any(CONTROLLER_PATH in line for line in errors(caplog)))
-        await world.store.delete(CONTROLLER_PATH)
-        await decides_for_others(world)
-
-    play(tmp_path, test)
+    nobodys = Create(CONTROLLER_PATH, b"nonsense")  # not ephemeral
+    await world.store.multi([Delete(CONTROLLER_PATH), nobodys])
+    await world.eventually(lambda: any(CONTROLLER_PATH in line for line in errors(caplog)))
+    await world.store.delete(CONTROLLER_PATH)
+    await decides_for_others(world)
 
 
 @pytest.mark.parametrize("data", [b"", b"x", b"-5", b"0", b"99999999999"])
-def test_epoch_that_is_invalid_is_followed_by_one_above_all(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, data: bytes
+async def test_epoch_that_is_invalid_is_followed_by_one_above_all(
+    world: World, caplog: pytest.LogCaptureFixture, data: bytes
 ) -> None:
-    async def test(world: World) -> None:
-        await make(world, "t", 2, 3)
-        await replace_controller(world)  # the next controller's epoch is in no state yet
-        before = max(one.highest_epoch for one in world.brokers.values())
-        await world.store.set(EPOCH_PATH, data)
-        await decides_for_others(world)
-        assert (await world.active()).epoch > before
-        assert any(EPOCH_PATH in line for line in errors(caplog))
-
-    play(tmp_path, test)
+    await make(world, "t", 2, 3)
+    await replace_controller(world)  # the next controller's epoch is in no state yet
+    before = max(one.highest_epoch for one in world.brokers.values())
+    await world.store.set(EPOCH_PATH, data)
+    await decides_for_others(world)
+    assert (await world.active()).epoch > before
+    assert any(EPOCH_PATH in line for line in errors(caplog))
 
 
-def test_epoch_that_is_deleted_is_followed_by_one_above_all(tmp_path: Path) -> None:
-    async def test(world: World) -> None:
-        await make(world, "t", 2, 3)
-        before = max(one.highest_epoch for one in world.brokers.values())
-        await world.store.delete(EPOCH_PATH)
-        await decides_for_others(world)
-        assert (await world.active()).epoch > before
-
-    play(tmp_path, test)
+async def test_epoch_that_is_deleted_is_followed_by_one_above_all(world: World) -> None:
+    await make(world, "t", 2, 3)
+    before = max(one.highest_epoch for one in world.brokers.values())
+    await world.store.delete(EPOCH_PATH)
+    await decides_for_others(world)
+    assert (await world.active()).epoch > before
 
 
 @pytest.mark.parametrize("data", [*INVALID, b'{"broker":77}'])
-def test_note_on_a_log_directory_that_is_invalid_is_taken_away(tmp_path: Path, data: bytes) -> None:
-    async def test(world: World) -> None:
-        path = await world.store.create("/log_dir_event_notification/log_dir_event_", data, is_sequential=True)
+async def test_note_on_a_log_directory_that_is_invalid_is_taken_away(world: World, data: bytes) -> None:
+    path = await world.store.create("/log_dir_event_notification/log_dir_event_", data, is_sequential=True)
 
-        async def is_gone() -> bool:
-            return await world.store.exists(path) is None
+    async def is_gone() -> bool:
+        return await world.store.exists(path) is None
 
-        await world.eventually(is_gone)
-        await decides_for_others(world)
-
-    play(tmp_path, test)
+    await world.eventually(is_gone)
+    await decides_for_others(world)

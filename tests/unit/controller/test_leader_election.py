@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection
 
 import pytest
 from hypothesis import given
@@ -18,9 +18,6 @@ from kafkastore.controller.states import (
     check_replica_move,
 )
 from kafkastore.metadata.leadership import Leadership, decode_leadership, encode_leadership
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 ABC = (1, 2, 3)
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from kafkastore.controller.paced import LONGEST_REST_S, REST_FACTOR, PacedEvent
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class Clock:

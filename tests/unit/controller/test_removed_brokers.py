@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,13 +13,8 @@ from kafkastore.metadata.admin_nodes import REASSIGN_PARTITIONS, encode_reassign
 from kafkastore.metadata.nodes import config_notice, encode_config
 from kafkastore.metadata.store import NoNodeError
 from kafkastore.topic.new_topic import NewPartitions, NewTopic
-from unit.controller.controller_world import play
+from unit.controller.controller_world import World, playing
 from unit.controller.test_invalid_nodes import make
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from unit.controller.controller_world import World
 
 DEFAULTS = "/config/brokers/<default>"
 NOT_ON_3 = "broker 3, which was removed"
@@ -36,59 +31,53 @@ async def remove(world: World, *nodes: int) -> None:
     )
 
 
-def test_nothing_is_placed_until_the_broker_is_added_again(tmp_path: Path) -> None:
-    async def test(world: World) -> None:
-        await make(world, "t", 1, 2)
-        controller = await world.active()
-        await remove(world, 3)
-        for name, factor in (("a", 1), ("b", 2)):
-            topic = await controller.create_topic(NewTopic(name, 6, factor))
-            assert {node for one in topic.partitions for node in one.replicas} == {1, 2}
-        with pytest.raises(InvalidReplicationFactorError):
-            await controller.create_topic(NewTopic("c", 1, 3))
-        with pytest.raises(InvalidReplicaAssignmentError, match=NOT_ON_3):
-            await controller.create_topic(NewTopic.placed("c", [(1, 3)]))
-        (refused,) = await controller.create_partitions([NewPartitions("t", 2, [(3, 1)])])
-        assert NOT_ON_3 in str(refused)
-        assert await controller.create_partitions([NewPartitions("t", 4)]) == [None]
-        assert controller._term is not None
-        assert {node for one in controller._term.context.topics["t"].partitions for node in one.replicas} == {1, 2}
-        outcomes = await controller.alter_reassignments({("t", 0): (1, 3)})
-        assert NOT_ON_3 in str(outcomes["t", 0])
-        await remove(world)
-        topic = await controller.create_topic(NewTopic("d", 6, 2))
-        assert 3 in {node for one in topic.partitions for node in one.replicas}
-
-    play(tmp_path, test)
+async def test_nothing_is_placed_until_the_broker_is_added_again(world: World) -> None:
+    await make(world, "t", 1, 2)
+    controller = await world.active()
+    await remove(world, 3)
+    for name, factor in (("a", 1), ("b", 2)):
+        topic = await controller.create_topic(NewTopic(name, 6, factor))
+        assert {node for one in topic.partitions for node in one.replicas} == {1, 2}
+    with pytest.raises(InvalidReplicationFactorError):
+        await controller.create_topic(NewTopic("c", 1, 3))
+    with pytest.raises(InvalidReplicaAssignmentError, match=NOT_ON_3):
+        await controller.create_topic(NewTopic.placed("c", [(1, 3)]))
+    (refused,) = await controller.create_partitions([NewPartitions("t", 2, [(3, 1)])])
+    assert NOT_ON_3 in str(refused)
+    assert await controller.create_partitions([NewPartitions("t", 4)]) == [None]
+    assert controller._term is not None
+    assert {node for one in controller._term.context.topics["t"].partitions for node in one.replicas} == {1, 2}
+    outcomes = await controller.alter_reassignments({("t", 0): (1, 3)})
+    assert NOT_ON_3 in str(outcomes["t", 0])
+    await remove(world)
+    topic = await controller.create_topic(NewTopic("d", 6, 2))
+    assert 3 in {node for one in topic.partitions for node in one.replicas}
 
 
-def test_removed_broker_may_keep_its_replicas_and_gets_none_by_the_reassignment_node(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+async def test_removed_broker_may_keep_its_replicas_and_gets_none_by_the_reassignment_node(
+    world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def test(world: World) -> None:
-        await make(world, "t", 3, 1)
-        await make(world, "u", 1, 2)
-        await remove(world, 3)
-        controller = await world.active()
-        assert await controller.alter_reassignments({("t", 0): (1, 3)}) == {("t", 0): None}  # another order
-        await world.store.create(REASSIGN_PARTITIONS, encode_reassignments({("u", 0): (2, 3)}))
+    await make(world, "t", 3, 1)
+    await make(world, "u", 1, 2)
+    await remove(world, 3)
+    controller = await world.active()
+    assert await controller.alter_reassignments({("t", 0): (1, 3)}) == {("t", 0): None}  # another order
+    await world.store.create(REASSIGN_PARTITIONS, encode_reassignments({("u", 0): (2, 3)}))
 
-        async def is_settled() -> bool:
-            try:
-                await world.store.get(REASSIGN_PARTITIONS)
-            except NoNodeError:
-                return True
-            return False
+    async def is_settled() -> bool:
+        try:
+            await world.store.get(REASSIGN_PARTITIONS)
+        except NoNodeError:
+            return True
+        return False
 
-        await world.eventually(is_settled)
-        assert await controller.reassignments() == {}
-
-    play(tmp_path, test)
+    await world.eventually(is_settled)
+    assert await controller.reassignments() == {}
     assert NOT_ON_3 in caplog.text
 
 
-def test_next_controller_knows_the_removed_brokers(tmp_path: Path) -> None:
-    async def test(world: World) -> None:
+async def test_next_controller_knows_the_removed_brokers(tmp_path: Path) -> None:
+    async with playing(tmp_path, settings=ControllerSettings(is_auto_rebalance_enabled=False)) as world:
         await remove(world, 3)
         await world.brokers[1].kill()
         controller = await world.active()
@@ -99,8 +88,6 @@ def test_next_controller_knows_the_removed_brokers(tmp_path: Path) -> None:
 
         await world.eventually(lambda: controller._term is not None and len(controller._term.context.brokers) == 2)
         assert await is_made()
-
-    play(tmp_path, test, settings=ControllerSettings(is_auto_rebalance_enabled=False))
 
 
 @pytest.mark.parametrize("text", ["x", "1,-2", "1;2", "4294967296"])

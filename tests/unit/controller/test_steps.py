@@ -5,28 +5,24 @@ from __future__ import annotations
 import asyncio
 import sys
 from asyncio import events
-from typing import TYPE_CHECKING, Any, Final, Self
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final, Self
 
 import pytest
 
 from kafkastore.controller import channels, failover, state_writer
+from kafkastore.controller.controller import Controller
+from kafkastore.controller.term import Term
 from kafkastore.errors import NotControllerError
-from kafkastore.interbroker.orders import LeaderAndIsr, OrderAnswer, StopReplica, UpdateMetadata
+from kafkastore.interbroker.orders import LeaderAndIsr, Order, OrderAnswer, StopReplica, UpdateMetadata
 from kafkastore.metadata import assignment, batches, stored_topics, writes
 from kafkastore.purgatory import turns
 from kafkastore.topic.new_topic import NewPartitions, NewTopic
-from unit.controller.controller_world import World, play
+from unit.controller.controller_world import World, playing
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from pathlib import Path
-    from types import FrameType
-
-    from kafkastore.controller.controller import Controller
-    from kafkastore.controller.term import Term
-    from kafkastore.interbroker.orders import Order
-
-    Work = Callable[[World, Controller, int], Awaitable[object]]
+Work = Callable[[World, Controller, int], Awaitable[object]]
 
 FEW, MANY = 160, 640
 AT_ONCE = 16
@@ -178,11 +174,10 @@ WORKS: dict[str, tuple[Work | None, Work]] = {
 CREATIONS: Final = frozenset(("topics are created", "a topic of many partitions is created", "a topic grows"))
 
 
-def longest_step(folder: Path, work: str, count: int) -> int:
+async def longest_step(folder: Path, work: str, count: int) -> int:
     before, measured = WORKS[work]
-    found: list[int] = []
-
-    async def test(world: World) -> None:
+    folder.mkdir()
+    async with playing(folder, brokers=(1, 2)) as world:
         controller = await world.active()
         orders: list[Order] = []
         term = controller._term
@@ -197,23 +192,19 @@ def longest_step(folder: Path, work: str, count: int) -> int:
             for broker in term.context.brokers:
                 await controller.wait_sent(broker, 60.0)
         assert orders
-        found.append(steps.longest)
-
-    folder.mkdir()
-    play(folder, test, brokers=(1, 2))
-    return found[0]
+        return steps.longest
 
 
 @pytest.mark.parametrize("work", WORKS)
-def test_longest_step_of_an_event_does_not_grow_with_partitions(tmp_path: Path, work: str) -> None:
-    few = longest_step(tmp_path / "few", work, FEW)
-    many = longest_step(tmp_path / "many", work, MANY)
+async def test_longest_step_of_an_event_does_not_grow_with_partitions(tmp_path: Path, work: str) -> None:
+    few = await longest_step(tmp_path / "few", work, FEW)
+    many = await longest_step(tmp_path / "many", work, MANY)
     cheap = OF_A_REQUEST if work in CREATIONS else CHEAP
     assert many <= few * GROWTH + cheap * (MANY - FEW), f"{few} opcodes for {FEW}, {many} for {MANY}"
 
 
-def test_orders_are_of_few_partitions_and_full_metadata_ends_with_all_names(tmp_path: Path) -> None:
-    async def test(world: World) -> None:
+async def test_orders_are_of_few_partitions_and_full_metadata_ends_with_all_names(tmp_path: Path) -> None:
+    async with playing(tmp_path, brokers=(1, 2)) as world:
         controller = await world.active()
         await controller.create_topic(NewTopic("t", 100, 2))
         await controller.create_topic(NewTopic("u", 1, 2))
@@ -234,11 +225,9 @@ def test_orders_are_of_few_partitions_and_full_metadata_ends_with_all_names(tmp_
         assert [one.is_full for one in metadata] == [*([False] * (len(metadata) - 1)), True]
         assert [topic.name for topic in metadata[-1].topics] == ["t", "u"]
 
-    play(tmp_path, test, brokers=(1, 2))
 
-
-def test_event_ends_at_the_end_of_a_slice_when_its_term_is_over(tmp_path: Path) -> None:
-    async def test(world: World) -> None:
+async def test_event_ends_at_the_end_of_a_slice_when_its_term_is_over(tmp_path: Path) -> None:
+    async with playing(tmp_path, brokers=(1,)) as world:
         controller = await world.active()
         told: list[object] = []
 
@@ -251,11 +240,9 @@ def test_event_ends_at_the_end_of_a_slice_when_its_term_is_over(tmp_path: Path) 
             await in_term(controller, resigned)
         assert told == [AT_ONCE]
 
-    play(tmp_path, test, brokers=(1,))
 
-
-def test_stop_replica_with_deletion_is_sent_after_the_topic_is_announced_as_deleted(tmp_path: Path) -> None:
-    async def test(world: World) -> None:
+async def test_stop_replica_with_deletion_is_sent_after_the_topic_is_announced_as_deleted(tmp_path: Path) -> None:
+    async with playing(tmp_path, brokers=(1,)) as world:
         controller = await world.active()
         await controller.create_topic(NewTopic("t", 100, 1))
         term = controller._term
@@ -274,5 +261,3 @@ def test_stop_replica_with_deletion_is_sent_after_the_topic_is_announced_as_dele
         assert of_deletion
         assert of_deletion[0] < stops[0]
         assert sum(len(one.stopped) for one in orders if isinstance(one, StopReplica)) == 100
-
-    play(tmp_path, test, brokers=(1,))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafkastore.coordinator.group.classic import states
 from kafkastore.coordinator.group.classic.budget import member_bytes
 from kafkastore.coordinator.group.classic.join import JoinRequest
+from kafkastore.coordinator.group.classic.listing import ListedGroup
+from kafkastore.coordinator.group.classic.member import JoinResult, SyncResult
 from kafkastore.coordinator.group.classic.membership import LeaveResult, LeavingMember
 from kafkastore.coordinator.group.classic.sync import SyncRequest
 from kafkastore.coordinator.group.config import GroupConfig
@@ -15,12 +18,6 @@ from kafkastore.coordinator.group_coordinator import GroupCoordinator
 from kafkastore.coordinator.runtime.partitioning import partition_for
 from kafkastore.coordinator.runtime.steps import BatchAppendResult
 from unit.coordinator.memory_groups import NO_EXPIRY, Committed, MemoryGroups, MemoryLog, assert_every_end_is_asked_for
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from kafkastore.coordinator.group.classic.listing import ListedGroup
-    from kafkastore.coordinator.group.classic.member import JoinResult, SyncResult
 
 RANGE = (("range", b"\0\0\0\0\0\1\0\1t\0\0\0\0"),)  # subscribed to topic t
 TOPIC_ID = bytes(range(16))

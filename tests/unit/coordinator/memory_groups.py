@@ -10,28 +10,24 @@ does not change the shard that follows it.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from kafkastore.coordinator.group.classic import states
 from kafkastore.coordinator.group.offsets_log import (
     OffsetDeletion,
     OffsetExpiration,
+    Removal,
     TombstoneBatch,
     TopicOffsetDeletion,
 )
+from kafkastore.coordinator.group_coordinator import GroupCoordinator
 from kafkastore.coordinator.runtime.append_errors import response_error
+from kafkastore.coordinator.runtime.internal_log import AppendDone
 from kafkastore.coordinator.runtime.partitioning import partition_for
 from kafkastore.errors import ErrorCode
-from kafkastore.purgatory.timer import Timers
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from kafkastore.coordinator.group.offsets_log import Removal
-    from kafkastore.coordinator.group_coordinator import GroupCoordinator
-    from kafkastore.coordinator.runtime.internal_log import AppendDone
-    from kafkastore.purgatory.timer import Clock, Timer
+from kafkastore.purgatory.timer import Clock, Timer, Timers
 
 NO_EXPIRY = -1
 EMPTY, PREPARING_REBALANCE = states.STATES.index(states.EMPTY), states.STATES.index(states.PREPARING_REBALANCE)

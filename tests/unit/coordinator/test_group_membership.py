@@ -3,17 +3,13 @@ running Kafka broker."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from kafkastore.coordinator.group.classic.member import JoinResult
 from kafkastore.coordinator.group.classic.membership import LeavingMember
 from kafkastore.errors import ErrorCode
 from unit.coordinator.group_world import RANGE, World, value_of
 from unit.coordinator.memory_groups import ExpiredSession
-
-if TYPE_CHECKING:
-    from kafkastore.coordinator.group.classic.member import JoinResult
 
 TWO = (("range", b"\0\0\0\0\0\1\0\1t\0\0\0\0"), ("roundrobin", b"\0\0\0\0\0\1\0\1t\0\0\0\0"))
 

@@ -3,16 +3,13 @@ listing. Error codes were compared with Apache Kafka 4.3."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
 from kafkastore.errors import ErrorCode
 from unit.coordinator.group_world import World, leases_are_right
 from unit.coordinator.memory_groups import MemoryLog
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 DAY_MS = 24 * 60 * 60 * 1000
 LONG_MS = 2**31 - 1  # 24 days

@@ -4,31 +4,27 @@ restarts."""
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
+import pytest
 from world import broker_config, run
 
 from fixtures.offsets.wire_client import WireClient
 from kafkastore.coordinator.group.classic.join import JoinRequest
 from kafkastore.coordinator.group.classic.loading import Loader
+from kafkastore.coordinator.group.classic.member import JoinResult
 from kafkastore.coordinator.group.classic.sync import SyncRequest
 from kafkastore.coordinator.group.removal import Remover
+from kafkastore.coordinator.group_coordinator import GroupCoordinator
 from kafkastore.coordinator.runtime.clock import LoopClock
 from kafkastore.errors import ErrorCode
 from kafkastore.internal_topics import OFFSETS_TOPIC
 from kafkastore.server.broker import Broker
 from peer.broker_process import free_port
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable
-    from pathlib import Path
-
-    import pytest
-
-    from kafkastore.coordinator.group.classic.member import JoinResult
-    from kafkastore.coordinator.group_coordinator import GroupCoordinator
 
 CONFIG = {
     "offsets__topic__num__partitions": "3",
@@ -41,17 +37,7 @@ LIMIT_S = 30
 
 def join_request(member_id: str = "", group_id: str = "g", session_timeout_ms: int = 10_000) -> JoinRequest:
     return JoinRequest(
-        group_id,
-        member_id,
-        None,
-        "c",
-        "/h",
-        "consumer",
-        (("range", b""),),
-        session_timeout_ms,
-        10_000,
-        False,
-        True,
+        group_id, member_id, None, "c", "/h", "consumer", (("range", b""),), session_timeout_ms, 10_000, False, True
     )
 
 

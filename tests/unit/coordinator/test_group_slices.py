@@ -6,8 +6,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import time
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -16,19 +17,9 @@ from kafkastore.coordinator.group.classic.records import GroupValue, MemberValue
 from kafkastore.coordinator.runtime.running import ANSWERS_A_PASS, AnswerQueue
 from kafkastore.coordinator.runtime.steps import BatchAppendResult
 from kafkastore.errors import ErrorCode
-from unit.coordinator.group_world import (
-    RANGE,
-    World,
-    indexes_are_right,
-    leases_are_right,
-    run_at_once,
-    run_to_end,
-)
+from unit.coordinator.group_world import RANGE, World, indexes_are_right, leases_are_right, run_at_once, run_to_end
 from unit.coordinator.memory_groups import assert_every_end_is_asked_for
 from unit.opcodes import opcodes_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 T0, U0 = ("t", 0), ("u", 0)
 STEP_LIMIT_S = 0.025  # CPU time: half of the longest time that the loop may be held

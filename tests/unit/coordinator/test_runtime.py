@@ -5,7 +5,8 @@ passes.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -14,23 +15,17 @@ from kafkastore.config import BrokerConfig
 from kafkastore.coordinator.runtime import internal_log
 from kafkastore.coordinator.runtime.append_errors import response_error
 from kafkastore.coordinator.runtime.elections import Elections
-from kafkastore.coordinator.runtime.internal_log import UNKNOWN_LIMIT, InternalLog
+from kafkastore.coordinator.runtime.internal_log import UNKNOWN_LIMIT, AppendDone, InternalLog
 from kafkastore.coordinator.runtime.partitions import Partitions
 from kafkastore.coordinator.runtime.periodic import Periodic
 from kafkastore.coordinator.runtime.running import in_turns
-from kafkastore.coordinator.runtime.steps import BatchAppendResult, appended
+from kafkastore.coordinator.runtime.steps import BatchAppendResult, Steps, appended
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.internal_topics import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from kafkastore.metadata.image import MetadataImage, PartitionState, TopicImage
 from kafkastore.purgatory.timer import Timers
 from kafkastore.replica.manager import AppendResult
 from unit.coordinator.group_world import ManualClock, run_to_end
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kafkastore.coordinator.runtime.internal_log import AppendDone
-    from kafkastore.coordinator.runtime.steps import Steps
 
 LOADING, NOT_HERE = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR
 
@@ -276,30 +271,24 @@ class Log:
         return list((yield from appended([self.begun.append] * count)))
 
 
-def test_all_appends_of_a_step_are_begun_before_the_first_of_them_ends() -> None:
-    async def test() -> None:
-        log = Log()
-        running = asyncio.ensure_future(in_turns(log.steps(3)))
-        await asyncio.sleep(0)
-        assert len(log.begun) == 3
-        for number in (2, 0, 1):
-            log.begun[number](number, 10 * number)
-        assert await running == [BatchAppendResult(0, 0), BatchAppendResult(1, 10), BatchAppendResult(2, 20)]
-
-    asyncio.run(test())
+async def test_all_appends_of_a_step_are_begun_before_the_first_of_them_ends() -> None:
+    log = Log()
+    running = asyncio.ensure_future(in_turns(log.steps(3)))
+    await asyncio.sleep(0)
+    assert len(log.begun) == 3
+    for number in (2, 0, 1):
+        log.begun[number](number, 10 * number)
+    assert await running == [BatchAppendResult(0, 0), BatchAppendResult(1, 10), BatchAppendResult(2, 20)]
 
 
-def test_an_append_that_ends_when_nobody_waits_any_more_changes_nothing() -> None:
-    async def test() -> None:
-        log = Log()
-        running = asyncio.ensure_future(in_turns(log.steps(2)))
-        await asyncio.sleep(0)
-        running.cancel()
-        await asyncio.wait([running])
-        for done in log.begun:
-            done(0, 7)
-
-    asyncio.run(test())
+async def test_an_append_that_ends_when_nobody_waits_any_more_changes_nothing() -> None:
+    log = Log()
+    running = asyncio.ensure_future(in_turns(log.steps(2)))
+    await asyncio.sleep(0)
+    running.cancel()
+    await asyncio.wait([running])
+    for done in log.begun:
+        done(0, 7)
 
 
 class FakeReplicas:

@@ -5,27 +5,22 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
-from stepped import refusal
+from stepped import Noting, refusal
 from world import run, running_broker, started_broker
 
 from kafkastore._core import build_batch
 from kafkastore.coordinator.transaction.config import TransactionConfig
 from kafkastore.coordinator.transaction.listing import TransactionFilters
+from kafkastore.coordinator.transaction_coordinator import TransactionCoordinator
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.internal_topics import TRANSACTION_STATE_TOPIC
 from unit.transaction_log import Kept, batch_of
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-    from pathlib import Path
-
-    from stepped import Noting
-
-    from kafkastore.coordinator.transaction_coordinator import TransactionCoordinator
 
 LIMIT_S = 10
 PARTITIONS = {

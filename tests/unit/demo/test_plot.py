@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from demo import plot
 from demo.flights import Delays
 from matplotlib.patches import Rectangle
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DELAYS = Delays.of_rows([("HA", 342, 342, -2365), ("F9", 685, 681, 14_928), ("AA", 10, 10, 4), ("ZZ", 1, 0, 0)])
 NAMES = {"F9": "Frontier", "HA": "Hawaiian", "AA": "American"}

@@ -16,14 +16,12 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Container
+from pathlib import Path
+from types import FrameType
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Container
-    from pathlib import Path
-    from types import FrameType
-
-    import pytest
+import pytest
 
 Line = tuple[str, int]
 """A source file's path, and the number of a line in it."""

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from collections.abc import Awaitable, Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 from unittest.mock import patch
 
 import pyarrow as pa
@@ -20,7 +21,7 @@ from kafkastore.cli.security_folder import replace_files
 from kafkastore.dynamic_config import kept_configs
 from kafkastore.dynamic_config.kept_configs import KeptConfigs
 from kafkastore.log import strays
-from kafkastore.log.manager import ADOPT_FILE
+from kafkastore.log.manager import ADOPT_FILE, LogManager
 from kafkastore.membership.metadata_marks import MetadataMarks
 from kafkastore.metadata import backup
 from kafkastore.metadata.image import TopicImage
@@ -28,11 +29,6 @@ from kafkastore.metadata.marks import DIRECTORY_FILE, SIDECAR_SUFFIX, MarkFile, 
 from kafkastore.metadata.nodes import topic_id_text
 from kafkastore.metadata.sqlite import SqliteStore
 from kafkastore.scanning.parquet_files import FileOptions, commit, write_piece
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from kafkastore.log.manager import LogManager
 
 TOPIC_ID = bytes(range(16))
 MARK = StoreMark("s" * 32, 7)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import ast
-from contextlib import suppress
+from collections.abc import Container, Iterator
+from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 import kafkastore
 from unit.durability.power_loss import Disk, Line
 from unit.durability.promises import PROMISES, Promise
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
 
 SOURCES = Path(kafkastore.__file__).parent
 SYNCS = {"fsync", "fdatasync", "sync_path"}
@@ -26,13 +23,9 @@ def _check(promise: Promise, folder: Path, left_out: Container[Line] = ()) -> No
     live.mkdir(parents=True)
     promise.prepare(live)
     before = promise.found(live)
-    with pytest.MonkeyPatch.context() as patch:
-        disk = Disk(live, patch, left_out)
-        try:
-            promise.keep(live)
-            disk.lose_power(folder / "after")
-        finally:
-            disk.close()
+    with pytest.MonkeyPatch.context() as patch, closing(Disk(live, patch, left_out)) as disk:
+        promise.keep(live)
+        disk.lose_power(folder / "after")
     assert promise.found(live) != before
     assert promise.found(folder / "after") == promise.found(live)
     assert disk.renamed_unsynced == [], "the content must be synced before the file gets its name"

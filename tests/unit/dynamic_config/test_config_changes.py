@@ -5,26 +5,22 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from member_world import other_store, put_topic, running_member, until
+from stepped import Engine
 from world import run, running_broker
 
 from kafkastore.dynamic_config.changes import ConfigChanges
 from kafkastore.dynamic_config.quota_entities import Entity
 from kafkastore.metadata import notices, retries
 from kafkastore.metadata.nodes import CONFIG_CHANGES, encode_config
+from kafkastore.metadata.sqlite import SqliteStore
+from kafkastore.server.broker import Broker
 from kafkastore.topic.new_topic import NewTopic
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from pathlib import Path
-
-    from stepped import Engine
-
-    from kafkastore.metadata.sqlite import SqliteStore
-    from kafkastore.server.broker import Broker
 
 T_ID = b"t".ljust(16, b"-")
 

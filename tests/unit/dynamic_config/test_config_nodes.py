@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,10 +16,6 @@ from kafkastore.metadata.node_content import InvalidNodeError
 from kafkastore.metadata.nodes import CONFIG_CHANGES, decode_config, decode_config_notice, encode_config
 from kafkastore.metadata.sqlite import SqliteStore
 from kafkastore.metadata.store import StoreUnavailableError
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-    from pathlib import Path
 
 USERS = "/config/users"
 
@@ -54,14 +51,12 @@ class Watched:
         return names
 
 
-def check(folder: Path, test: Callable[[Any], Awaitable[None]]) -> None:
-    async def run() -> None:
-        store = SqliteStore(str(folder / "metadata.sqlite"))
-        await store.connect()
-        await test(Watched(store))
-        await store.close()
-
-    asyncio.run(run())
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Any]:
+    store = SqliteStore(str(tmp_path / "metadata.sqlite"))
+    await store.connect()
+    yield Watched(store)
+    await store.close()
 
 
 def put(value: str) -> Callable[[dict[str, str]], dict[str, str]]:
@@ -73,75 +68,63 @@ def refuse(_: dict[str, str]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("batch_bytes", [16 << 20, 3000])
-def test_many_nodes_are_changed_in_few_writes_and_all_are_noticed(tmp_path: Path, batch_bytes: int) -> None:
-    async def test(store: Any) -> None:
-        store.batch_bytes = batch_bytes
-        names = [f"u{at}" for at in range(config_nodes.TOGETHER + 20)] + ["u7/clients/app", "new/clients/app"]
-        wanted = {name: {"key": name} for name in names}
-        assert await edit_nodes(store, "users", {name: put(name) for name in names}) == wanted
-        assert await store.configs() == wanted | {"u7/clients": {}, "new": {}, "new/clients": {}}
-        assert sorted(await store.noticed()) == sorted(names)
-        assert len(store.multis) == 2 or (batch_bytes == 3000 and len(store.multis) < len(names) / 5)
-
-    check(tmp_path, test)
+async def test_many_nodes_are_changed_in_few_writes_and_all_are_noticed(store: Any, batch_bytes: int) -> None:
+    store.batch_bytes = batch_bytes
+    names = [f"u{at}" for at in range(config_nodes.TOGETHER + 20)] + ["u7/clients/app", "new/clients/app"]
+    wanted = {name: {"key": name} for name in names}
+    assert await edit_nodes(store, "users", {name: put(name) for name in names}) == wanted
+    assert await store.configs() == wanted | {"u7/clients": {}, "new": {}, "new/clients": {}}
+    assert sorted(await store.noticed()) == sorted(names)
+    assert len(store.multis) == 2 or (batch_bytes == 3000 and len(store.multis) < len(names) / 5)
 
 
-def test_what_is_refused_malformed_or_unchanged_fails_nothing_else_and_is_not_written(tmp_path: Path) -> None:
-    async def test(store: Any) -> None:
-        await store.ensure_path(USERS)
-        for name, data in {"bad": b"{secret", "same": encode_config({"key": "1"}), "old": b""}.items():
-            await store.create(f"{USERS}/{name}", data)
-        edits = {"bad": put("1"), "same": put("1"), "old": put("1"), "new": put("1"), "refused": refuse}
-        found = await edit_nodes(store, "users", edits)
-        errors = {name: str(found.pop(name)) for name in ("bad", "refused")}
-        malformed = "/config/users/bad in the metadata store is malformed; repair or delete it"
-        assert errors == {"bad": malformed, "refused": "no"}
-        assert found == {key: {"key": "1"} for key in ("same", "old", "new")}
-        assert sorted(await store.noticed()) == ["new", "old"]
-        assert (await store.get(f"{USERS}/bad")).data == b"{secret"
-        assert await store.exists(f"{USERS}/refused") is None
-
-    check(tmp_path, test)
+async def test_what_is_refused_malformed_or_unchanged_fails_nothing_else_and_is_not_written(store: Any) -> None:
+    await store.ensure_path(USERS)
+    for name, data in {"bad": b"{secret", "same": encode_config({"key": "1"}), "old": b""}.items():
+        await store.create(f"{USERS}/{name}", data)
+    edits = {"bad": put("1"), "same": put("1"), "old": put("1"), "new": put("1"), "refused": refuse}
+    found = await edit_nodes(store, "users", edits)
+    errors = {name: str(found.pop(name)) for name in ("bad", "refused")}
+    malformed = "/config/users/bad in the metadata store is malformed; repair or delete it"
+    assert errors == {"bad": malformed, "refused": "no"}
+    assert found == {key: {"key": "1"} for key in ("same", "old", "new")}
+    assert sorted(await store.noticed()) == ["new", "old"]
+    assert (await store.get(f"{USERS}/bad")).data == b"{secret"
+    assert await store.exists(f"{USERS}/refused") is None
 
 
-def test_what_another_writer_does_meanwhile_is_kept_and_no_change_is_made_twice(tmp_path: Path) -> None:
-    async def test(store: Any) -> None:
-        store.batch_bytes = 2000
-        names = [f"u{at}" for at in range(20)]
+async def test_what_another_writer_does_meanwhile_is_kept_and_no_change_is_made_twice(store: Any) -> None:
+    store.batch_bytes = 2000
+    names = [f"u{at}" for at in range(20)]
 
-        def once(found: dict[str, str]) -> dict[str, str]:
-            assert "key" not in found
-            return found | {"key": "1"}
+    def once(found: dict[str, str]) -> dict[str, str]:
+        assert "key" not in found
+        return found | {"key": "1"}
 
-        async def meet(nth: int) -> None:
-            if nth == 2:
-                await store.create(f"{USERS}/u9", encode_config({"other": "2"}))
+    async def meet(nth: int) -> None:
+        if nth == 2:
+            await store.create(f"{USERS}/u9", encode_config({"other": "2"}))
 
-        store.before = meet
-        found = await edit_nodes(store, "users", dict.fromkeys(names, once))
-        assert found == {key: {"key": "1"} for key in names} | {"u9": {"other": "2", "key": "1"}}
-        assert await store.configs() == found
-
-    check(tmp_path, test)
+    store.before = meet
+    found = await edit_nodes(store, "users", dict.fromkeys(names, once))
+    assert found == {key: {"key": "1"} for key in names} | {"u9": {"other": "2", "key": "1"}}
+    assert await store.configs() == found
 
 
-def test_what_was_written_before_the_store_failed_is_told_apart(tmp_path: Path) -> None:
-    async def test(store: Any) -> None:
-        store.batch_bytes = 2000
+async def test_what_was_written_before_the_store_failed_is_told_apart(store: Any) -> None:
+    store.batch_bytes = 2000
 
-        async def fail(nth: int) -> None:
-            if nth == 2:
-                raise StoreUnavailableError("/")
+    async def fail(nth: int) -> None:
+        if nth == 2:
+            raise StoreUnavailableError("/")
 
-        store.before = fail
-        found = await edit_nodes(store, "users", {f"u{at}": put("1") for at in range(20)})
-        done = {name: one for name, one in found.items() if not isinstance(one, KafkastoreError)}
-        assert 0 < len(done) < len(found) == 20
-        assert await store.configs() == done
-        assert {type(one) for name, one in found.items() if name not in done} == {StoreUnavailableError}
-        assert len(store.multis) == 2, "nothing more was tried"
-
-    check(tmp_path, test)
+    store.before = fail
+    found = await edit_nodes(store, "users", {f"u{at}": put("1") for at in range(20)})
+    done = {name: one for name, one in found.items() if not isinstance(one, KafkastoreError)}
+    assert 0 < len(done) < len(found) == 20
+    assert await store.configs() == done
+    assert {type(one) for name, one in found.items() if name not in done} == {StoreUnavailableError}
+    assert len(store.multis) == 2, "nothing more was tried"
 
 
 @pytest.mark.parametrize(

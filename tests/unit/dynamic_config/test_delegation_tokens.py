@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from stepped import Engine
@@ -20,10 +22,6 @@ from kafkastore.dynamic_config.delegation_tokens import (
 )
 from kafkastore.metadata.nodes import CONFIG_CHANGES
 from kafkastore.metadata.sqlite import SqliteStore
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from pathlib import Path
 
 ALICE, BOB, CAROL = "User:alice", "User:bob", "User:carol"
 DAY_MS = 86_400_000

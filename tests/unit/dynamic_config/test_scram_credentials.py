@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from stepped import Engine, Noting
@@ -18,10 +20,6 @@ from kafkastore.dynamic_config.scram_credentials import (
 )
 from kafkastore.metadata.nodes import CONFIG_CHANGES
 from kafkastore.metadata.sqlite import SqliteStore
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from pathlib import Path
 
 ONE = Credential(b"salt", b"stored", b"server", 4096)
 TWO = Credential(b"other salt", b"other stored", b"other server", 8192)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from .one_broker import OneBroker
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MakeBroker = Callable[[Mapping[str, str]], OneBroker]
 

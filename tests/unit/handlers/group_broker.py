@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import types
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafkastore._core import decode_request
 from kafkastore.errors import InvalidReplicationFactorError
 from kafkastore.internal_topics import OFFSETS_TOPIC
 from kafkastore.metadata.image import BrokerImage, MetadataImage, PartitionState, TopicImage
 from kafkastore.requests.context import DeferredAnswer, RequestContext
-from kafkastore.requests.registry import APIS
+from kafkastore.requests.registry import APIS, Api
 from unit.coordinator.group_world import World
 from unit.plain_messages import request_body, response
-
-if TYPE_CHECKING:
-    from kafkastore.requests.registry import Api
 
 TOPIC_ID = bytes(range(16))
 
@@ -54,11 +51,7 @@ class GroupBroker:
         self.image = image
         self.topics = FakeTopics(image)
         self.services: Any = types.SimpleNamespace(
-            acls=None,
-            image=image,
-            topics=self.topics,
-            group_coordinator=self.world.coordinator,
-            node_id=1,
+            acls=None, image=image, topics=self.topics, group_coordinator=self.world.coordinator, node_id=1
         )
 
     async def handle(self, api: Api, version: int, body: bytes, client_id: str | None = "wire") -> bytes:

@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine, Mapping
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from stepped import Engine, Request, taken
 
@@ -28,10 +30,6 @@ from kafkastore.requests.registry import APIS, Api
 from kafkastore.server.assembly import BrokerParts
 from kafkastore.server.surroundings import REAL
 from unit.plain_messages import request_body
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine, Mapping
-    from pathlib import Path
 
 
 class OneBroker:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,11 +15,7 @@ from unit.plain_messages import request_body
 
 from .one_broker import OneBroker
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-TOPIC, ANY, MATCH, LITERAL, PREFIXED, READ, ALLOW = 2, 1, 2, 3, 4, 3, 3
+TOPIC, ANY, LITERAL, PREFIXED, READ, ALLOW = 2, 1, 3, 4, 3, 3
 
 
 @pytest.fixture
@@ -107,9 +105,3 @@ def test_name_that_no_string_of_the_protocol_could_be_is_refused(guarded: OneBro
     for compact_string in (b"\x81\x80\x02" + b"n" * 32_768, b"\xa1\x9c\x01" + b"\xff" * 20_000):
         with pytest.raises(ValueError, match="a string is"):
             guarded.run(guarded.handling_body("create_acls", 3, body.replace(b"\x06short", compact_string)))
-
-
-def test_without_an_authorizer_security_is_disabled(broker: OneBroker) -> None:
-    created = broker.ask("create_acls", 3, {"creations": [creation(3)]})
-    assert [one.error_code for one in created.results] == [ErrorCode.SECURITY_DISABLED]
-    assert broker.ask("describe_acls", 3, wanted(3)).error_code == ErrorCode.SECURITY_DISABLED

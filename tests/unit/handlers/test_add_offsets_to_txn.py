@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,10 +13,6 @@ from kafkastore.handlers.coordinators_topic import REPORTED_S
 from kafkastore.internal_topics import OFFSETS_TOPIC
 
 from .one_broker import OneBroker
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 COORDINATOR_NOT_AVAILABLE = 15
 ASKED = {"transactional_id": "t", "producer_id": 7, "producer_epoch": 0, "group_id": "g"}

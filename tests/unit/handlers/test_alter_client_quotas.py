@@ -3,14 +3,12 @@ outcome."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from .describing_quotas import described
-
-if TYPE_CHECKING:
-    from .one_broker import OneBroker
+from .one_broker import OneBroker
 
 INVALID_REQUEST = 42
 

@@ -3,12 +3,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
-if TYPE_CHECKING:
-    from .one_broker import OneBroker
+from .one_broker import OneBroker
 
 TOPIC, BROKER, LOGGER = 2, 4, 8
 INVALID_REQUEST, INVALID_CONFIG = 42, 40

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from kafkastore.log import manager
 
-if TYPE_CHECKING:
-    from pathlib import Path
+from .conftest import MakeBroker
+from .one_broker import OneBroker
 
-    from .conftest import MakeBroker
-    from .one_broker import OneBroker
-
-NONE, UNKNOWN_TOPIC_OR_PARTITION, REPLICA_NOT_AVAILABLE, INVALID_TOPIC = 0, 3, 9, 17
-KAFKA_STORAGE_ERROR, LOG_DIR_NOT_FOUND = 56, 57
+UNKNOWN_TOPIC_OR_PARTITION, REPLICA_NOT_AVAILABLE, KAFKA_STORAGE_ERROR = 3, 9, 56
 
 
 @pytest.fixture
@@ -39,33 +36,6 @@ def alter(broker: OneBroker, *wanted: tuple[str, str, list[int]], version: int =
         for topic in answer.results
         for one in topic.partitions
     }
-
-
-@pytest.mark.parametrize("version", [1, 2])
-def test_a_replica_that_is_here_moves(two_dirs: OneBroker, tmp_path: Path, version: int) -> None:
-    asked = (f"{tmp_path}/two", "a", [0, 1]), (f"{tmp_path}/one", "a", [1])
-    assert alter(two_dirs, *asked, version=version) == {("a", 0): NONE, ("a", 1): NONE}
-    assert two_dirs.engine.of("alter_log_dir") == [("a", 0, f"{tmp_path}/two"), ("a", 1, f"{tmp_path}/one")]
-
-
-def test_invalid_moves_are_refused_and_valid_ones_accepted(two_dirs: OneBroker, tmp_path: Path) -> None:
-    name = "n" * 220
-    two_dirs.create_topic(name)
-    found = alter(
-        two_dirs,
-        (f"{tmp_path}/three", "a", [0]),
-        (f"{tmp_path}/one", "a", [1, 7]),
-        (f"{tmp_path}/one", "nope", [0]),
-        (f"{tmp_path}/one", name, [0]),
-    )
-    assert found == {
-        ("a", 0): LOG_DIR_NOT_FOUND,
-        ("a", 1): NONE,
-        ("a", 7): UNKNOWN_TOPIC_OR_PARTITION,
-        ("nope", 0): UNKNOWN_TOPIC_OR_PARTITION,
-        (name, 0): INVALID_TOPIC,
-    }
-    assert two_dirs.engine.of("alter_log_dir") == [("a", 1, f"{tmp_path}/one")]
 
 
 def test_replica_moves_neither_to_nor_from_an_offline_directory(two_dirs: OneBroker, tmp_path: Path) -> None:

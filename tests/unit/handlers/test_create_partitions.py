@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from .one_broker import OneBroker
+from .one_broker import OneBroker
 
 UNKNOWN_TOPIC, REQUEST_TIMED_OUT, INVALID_REQUEST, INVALID_PARTITIONS, INVALID_REPLICA_ASSIGNMENT = 3, 7, 42, 37, 39
 
@@ -30,14 +29,6 @@ def test_grows_at_every_version(broker: OneBroker, version: int) -> None:
     assert len(json.loads(node.data)["partitions"]) == 5
 
 
-def test_validate_only_leaves_the_topic_as_it_is(broker: OneBroker) -> None:
-    broker.create_topic("t", 2)
-    (result,) = broker.ask("create_partitions", 3, {"topics": [count("t", 5)], "validate_only": True}).results
-    assert result.error_code == 0
-    assert len(broker.services.image.topics["t"].partitions) == 2
-    assert ("t", 2) not in broker.engine.partitions
-
-
 @pytest.mark.parametrize(
     ("asked", "code"),
     [
@@ -54,14 +45,6 @@ def test_a_refusal_leaves_the_topic_as_it_is(broker: OneBroker, asked: list[dict
     (result,) = broker.ask("create_partitions", 3, {"topics": asked}).results
     assert result.error_code == code
     assert len(broker.services.image.topics["t"].partitions) == 2
-
-
-def test_one_refused_topic_does_not_stop_the_others(broker: OneBroker) -> None:
-    broker.create_topic("a")
-    broker.create_topic("b")
-    answer = broker.ask("create_partitions", 3, {"topics": [count("a", 1), count("nope", 2), count("b", 2, [[1]])]})
-    assert [result.error_code for result in answer.results] == [INVALID_PARTITIONS, UNKNOWN_TOPIC, 0]
-    assert len(broker.services.image.topics["b"].partitions) == 2
 
 
 @pytest.mark.parametrize("timeout_ms", [0, -1])

@@ -4,16 +4,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from kafkastore.config import topic_keys
 from kafkastore.handlers import create_topics
 
-if TYPE_CHECKING:
-    from .conftest import MakeBroker
-    from .one_broker import OneBroker
+from .conftest import MakeBroker
+from .one_broker import OneBroker
 
 INVALID_TOPIC, TOPIC_ALREADY_EXISTS, INVALID_REQUEST, INVALID_PARTITIONS, INVALID_CONFIG = 17, 36, 42, 37, 40
 POLICY_VIOLATION = 44
@@ -88,20 +87,6 @@ def test_a_refused_topic_leaves_nothing(broker: OneBroker, asked: list[dict[str,
     assert broker.services.image.topics == {}
     assert broker.engine.partitions == {}
     assert broker.run(broker.store.get_children("/brokers/topics")) == []
-
-
-def test_validate_only_leaves_nothing(broker: OneBroker) -> None:
-    answer = broker.ask("create_topics", 7, {"topics": [topic("t", 3)], "validate_only": True})
-    assert [(result.error_code, result.num_partitions) for result in answer.topics] == [(0, 3)]
-    assert broker.services.image.topics == {}
-    assert broker.run(broker.store.get_children("/brokers/topics")) == []
-
-
-def test_one_refused_topic_does_not_stop_the_others(broker: OneBroker) -> None:
-    broker.create_topic("old")
-    answer = broker.ask("create_topics", 7, {"topics": [topic("old"), topic("new"), topic("bad", -7)]})
-    assert [result.error_code for result in answer.topics] == [TOPIC_ALREADY_EXISTS, 0, INVALID_PARTITIONS]
-    assert set(broker.services.image.topics) == {"old", "new"}
 
 
 @pytest.mark.parametrize("counts", [{"num_partitions": 1}, {"replication_factor": 1}])

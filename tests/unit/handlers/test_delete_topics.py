@@ -3,14 +3,13 @@ tested in ``tests/parity``."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from world import deletions_end
 
-if TYPE_CHECKING:
-    from .conftest import MakeBroker
-    from .one_broker import OneBroker
+from .conftest import MakeBroker
+from .one_broker import OneBroker
 
 UNKNOWN_TOPIC, REQUEST_TIMED_OUT, INVALID_REQUEST, TOPIC_DELETION_DISABLED, UNKNOWN_TOPIC_ID = 3, 7, 42, 73, 100
 UNKNOWN_ID = bytes(15) + b"\7"
@@ -42,14 +41,6 @@ def test_deletes_by_name_at_every_version(broker: OneBroker, version: int) -> No
     assert "t" not in broker.run(broker.store.get_children("/config/topics"))
 
 
-def test_deletion_by_id_answers_the_name(broker: OneBroker) -> None:
-    broker.create_topic("t")
-    wanted = topic_id(broker, "t")
-    (result,) = broker.ask("delete_topics", 6, ids(wanted)).responses
-    assert (result.name, result.topic_id, result.error_code) == ("t", wanted, 0)
-    assert broker.services.image.topics == {}
-
-
 def test_a_recreated_topic_is_not_deleted_by_the_id_of_the_topic_before_it(
     broker: OneBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -70,14 +61,6 @@ def test_a_recreated_topic_is_not_deleted_by_the_id_of_the_topic_before_it(
     assert topic_id(broker, "t") != wanted
 
 
-def test_a_name_and_its_id_delete_nothing(broker: OneBroker) -> None:
-    broker.create_topic("t")
-    asked = {"topics": [*names("t")["topics"], *ids(topic_id(broker, "t"))["topics"]]}
-    (result,) = broker.ask("delete_topics", 6, asked).responses
-    assert (result.name, result.error_code) == ("t", INVALID_REQUEST)
-    assert "t" in broker.services.image.topics
-
-
 @pytest.mark.parametrize(
     ("asked", "codes"),
     [
@@ -95,17 +78,6 @@ def test_a_refusal_deletes_nothing(broker: OneBroker, asked: dict[str, Any], cod
     answer = broker.ask("delete_topics", 6, asked)
     assert [result.error_code for result in answer.responses] == codes
     assert "t" in broker.services.image.topics
-
-
-def test_one_refused_topic_does_not_stop_the_others(broker: OneBroker) -> None:
-    broker.create_topic("a")
-    broker.create_topic("b")
-    answer = broker.ask("delete_topics", 6, names("a", "nope", "b"))
-    assert {result.name: int(result.error_code) for result in answer.responses} == {
-        "a": 0,
-        "nope": UNKNOWN_TOPIC,
-        "b": 0,
-    }
 
 
 @pytest.mark.parametrize(

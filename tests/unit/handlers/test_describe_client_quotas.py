@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from kafkastore.dynamic_config.quota_entities import DEFAULT as DEFAULT_NAME
 from kafkastore.dynamic_config.quota_entities import Entity
 
 from .describing_quotas import ANY, DEFAULT, EXACT, described
-
-if TYPE_CHECKING:
-    from .one_broker import OneBroker
+from .one_broker import OneBroker
 
 ENTITIES = {
     "alice": Entity("alice"),

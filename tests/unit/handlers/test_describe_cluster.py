@@ -1,17 +1,12 @@
-"""DescribeCluster: the brokers' addresses for the asker's listener, every version, wrong endpoints."""
+"""DescribeCluster: addresses for the listener that was asked, every version. Wrong endpoints: ``tests/parity``."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import pytest
 
 from kafkastore.metadata.image import BrokerImage
 
-if TYPE_CHECKING:
-    from .one_broker import OneBroker
-
-MISMATCHED_ENDPOINT_TYPE, UNSUPPORTED_ENDPOINT_TYPE = 114, 115
+from .one_broker import OneBroker
 
 
 @pytest.mark.parametrize("version", range(3))
@@ -28,18 +23,6 @@ def test_brokers_are_shown_by_the_listener_that_was_asked(broker: OneBroker) -> 
     broker.services.image.brokers[3] = BrokerImage(3, None, (("OTHER", "hidden.example", 3),))
     answer = broker.ask("describe_cluster", 1, {})
     assert [(b.broker_id, b.host, b.port, b.rack) for b in answer.brokers][1:] == [(2, "plain.example", 2, "r1")]
-
-
-@pytest.mark.parametrize(("is_asked", "operations"), [(False, -(2**31)), (True, 0b1_1111_1010_0000)])
-def test_authorized_operations_are_answered_when_requested(broker: OneBroker, is_asked: bool, operations: int) -> None:
-    answer = broker.ask("describe_cluster", 1, {"include_cluster_authorized_operations": is_asked})
-    assert answer.cluster_authorized_operations == operations
-
-
-@pytest.mark.parametrize(("kind", "code"), [(2, MISMATCHED_ENDPOINT_TYPE), (9, UNSUPPORTED_ENDPOINT_TYPE)])
-def test_another_endpoint_is_refused(broker: OneBroker, kind: int, code: int) -> None:
-    answer = broker.ask("describe_cluster", 2, {"endpoint_type": kind})
-    assert (int(answer.error_code), len(answer.brokers), answer.controller_id) == (code, 0, -1)
 
 
 def test_broker_that_answers_names_itself_as_the_controller(broker: OneBroker) -> None:

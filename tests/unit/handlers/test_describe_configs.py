@@ -1,20 +1,19 @@
-"""DescribeConfigs: the source of a value, its synonyms, values that are not shown, every version. Each error is tested
+"""DescribeConfigs: the source of a value, its synonyms, values that are not shown. Each version and error is compared
 in ``tests/parity``."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from kafkastore.config import broker_keys
 from kafkastore.handlers.describe_configs import _double_as_text
 
-if TYPE_CHECKING:
-    from .conftest import MakeBroker
-    from .one_broker import OneBroker
+from .conftest import MakeBroker
+from .one_broker import OneBroker
 
-TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
+TOPIC, BROKER = 2, 4
 OF_TOPIC, OF_BROKER, OF_ALL_BROKERS, OF_FILE, DEFAULT = 1, 2, 3, 4, 5
 
 
@@ -27,19 +26,6 @@ def describe(broker: OneBroker, kind: int, name: str, *keys: str, version: int =
 
 def synonyms(config: Any) -> list[tuple[str, str | None, int]]:
     return [(one.name, one.value, one.source) for one in config.synonyms]
-
-
-@pytest.mark.parametrize("version", range(1, 5))
-def test_describes_a_topic_at_every_version(broker: OneBroker, version: int) -> None:
-    broker.create_topic("t", configs={"retention.ms": "1000"})
-    found = describe(broker, TOPIC, "t", version=version)
-    assert len(found) == 33
-    assert (found["retention.ms"].value, found["retention.ms"].config_source) == ("1000", OF_TOPIC)
-    assert (found["segment.bytes"].value, found["segment.bytes"].config_source) == ("1073741824", DEFAULT)
-    assert not any(config.read_only or config.is_sensitive or config.synonyms for config in found.values())
-    if version >= 3:
-        types = {"preallocate": 1, "compression.type": 2, "segment.bytes": 3, "retention.ms": 5, "cleanup.policy": 7}
-        assert {name: found[name].config_type for name in types} == types
 
 
 def test_version_0_tells_only_whether_a_value_is_the_default(broker: OneBroker) -> None:
@@ -121,14 +107,6 @@ def test_documentation_is_given_when_asked(broker: OneBroker, version: int) -> N
     assert plain.documentation is None
     assert "retention.ms" in asked.documentation
     assert "long" in asked.documentation
-
-
-def test_one_wrong_resource_does_not_stop_the_others(broker: OneBroker) -> None:
-    broker.create_topic("t")
-    names = ((TOPIC, "nope"), (TOPIC, "t"), (BROKER, "9"), (BROKER, "x"), (LOGGER, ""), (METRICS, ""), (GROUP, ""))
-    resources = [{"resource_type": kind, "resource_name": name} for kind, name in names]
-    answer = broker.ask("describe_configs", 4, {"resources": resources})
-    assert [int(result.error_code) for result in answer.results] == [3, 0, 42, 42, 42, 42, 42]
 
 
 def test_a_type_that_is_none_fails_every_resource(broker: OneBroker) -> None:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from kafkastore.metadata.image import NO_LEADER, PartitionState
 
-if TYPE_CHECKING:
-    from .conftest import MakeBroker
-    from .one_broker import OneBroker
+from .conftest import MakeBroker
+from .one_broker import OneBroker
 
-UNKNOWN_TOPIC, INVALID_TOPIC, INVALID_REQUEST = 3, 17, 42
 Cursor = tuple[str, int] | None
 
 
@@ -77,18 +75,6 @@ def test_the_broker_limits_a_page(make_broker: MakeBroker) -> None:
     broker = make_broker({"max.request.partition.size.limit": "2"})
     broker.create_topic("a", 3)
     assert shown(page(broker, [])) == [("a", [0, 1])]
-
-
-def test_topics_that_do_not_exist_are_answered_with_an_error(three_topics: OneBroker) -> None:
-    answer = page(three_topics, ["nope", "a/b", "b"])
-    codes = {topic.name: int(topic.error_code) for topic in answer.topics}
-    assert codes == {"nope": UNKNOWN_TOPIC, "a/b": INVALID_TOPIC, "b": 0}
-
-
-@pytest.mark.parametrize("cursor", [("b", 0), ("a", -1)])
-def test_a_wrong_cursor_fails_the_request(three_topics: OneBroker, cursor: Cursor) -> None:
-    answer = page(three_topics, ["a"], 2000, cursor)
-    assert [(topic.name, int(topic.error_code)) for topic in answer.topics] == [("a", INVALID_REQUEST)]
 
 
 def test_shows_replicas_in_sync_ones_and_those_offline(broker: OneBroker) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -11,9 +11,8 @@ from kafkastore.handlers.repeats import REPEATED_BYTES
 from kafkastore.internal_topics import TRANSACTION_STATE_TOPIC
 from unit.transaction_log import Kept, batch_of
 
-if TYPE_CHECKING:
-    from .conftest import MakeBroker
-    from .one_broker import OneBroker
+from .conftest import MakeBroker
+from .one_broker import OneBroker
 
 COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR, INVALID_REQUEST, TRANSACTIONAL_ID_NOT_FOUND = 15, 16, 42, 105
 START_MS = 1_700_000_000_123
@@ -67,10 +66,6 @@ def assert_stopped(broker: OneBroker) -> None:
     broker.services.transaction_coordinator.shutdown()
     broker.run(asyncio.sleep(0))
     assert [int(row.error_code) for row in ask(broker, "a", "")] == [COORDINATOR_NOT_AVAILABLE] * 2
-
-
-def test_nothing_asked_is_nothing_answered(broker: OneBroker) -> None:
-    assert ask(broker) == ()
 
 
 def test_a_coordinator_that_has_stopped_is_not_available(broker: OneBroker) -> None:

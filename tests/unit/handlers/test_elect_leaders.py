@@ -5,15 +5,14 @@ A broker that is alone answers as Apache Kafka with one broker does, which ``tes
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from kafkastore.errors import ErrorCode, NotControllerError
 from kafkastore.metadata.image import PartitionState, TopicImage
 
-if TYPE_CHECKING:
-    from .one_broker import OneBroker
+from .one_broker import OneBroker
 
 OUTCOMES = {
     ("t", 0): ErrorCode.ELECTION_NOT_NEEDED,

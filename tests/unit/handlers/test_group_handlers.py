@@ -4,8 +4,9 @@ details of each handler."""
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -20,9 +21,6 @@ from peer.broker_process import wait_until
 from peer.kafkastore_broker import KafkastoreBroker
 from unit.handlers.group_broker import GroupBroker
 from unit.plain_messages import plain
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 FIXTURES = Path(__file__).parent.parent.parent / "fixtures" / "offsets"
 

@@ -4,17 +4,16 @@ has ids again."""
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from kafkastore.coordinator.producer_ids import BLOCK_SIZE
 from kafkastore.metadata.store import SessionExpiredError
 
-if TYPE_CHECKING:
-    from .one_broker import OneBroker
+from .one_broker import OneBroker
 
-COORDINATOR_LOAD_IN_PROGRESS, INVALID_REQUEST = 14, 42
+COORDINATOR_LOAD_IN_PROGRESS = 14
 
 
 def ask(broker: OneBroker, version: int = 5, **given: Any) -> tuple[int, int, int]:
@@ -27,26 +26,6 @@ def ask(broker: OneBroker, version: int = 5, **given: Any) -> tuple[int, int, in
 @pytest.mark.parametrize("version", range(6))
 def test_gives_a_new_id_at_every_version(broker: OneBroker, version: int) -> None:
     assert [ask(broker, version) for _ in range(3)] == [(0, 0, 0), (0, 1, 0), (0, 2, 0)]
-
-
-@pytest.mark.parametrize("epoch", [0, 5, 32766, 32767])
-def test_an_idempotent_producer_gets_a_new_id_whatever_it_had(broker: OneBroker, epoch: int) -> None:
-    ask(broker)
-    assert ask(broker, producer_id=0, producer_epoch=epoch) == (0, 1, 0)
-
-
-@pytest.mark.parametrize(
-    ("given", "code"),
-    [
-        ({"producer_id": 7}, INVALID_REQUEST),
-        ({"producer_epoch": 7}, INVALID_REQUEST),
-        ({"transactional_id": "t", "producer_id": 7}, INVALID_REQUEST),
-        ({"transactional_id": "t", "producer_epoch": 7}, INVALID_REQUEST),
-    ],
-)
-def test_a_refused_producer_gets_no_id(broker: OneBroker, given: dict[str, Any], code: int) -> None:
-    assert ask(broker, **given) == (code, -1, -1)
-    assert ask(broker) == (0, 0, 0)
 
 
 def test_failure_of_the_store_is_answered_coordinator_load_in_progress(

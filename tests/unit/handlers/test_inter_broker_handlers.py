@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
 from stepped import Request, taken
@@ -20,14 +20,8 @@ from kafkastore.requests.context import RequestContext
 from kafkastore.requests.error_response import error_answer
 from kafkastore.requests.registry import BY_NAME
 
-if TYPE_CHECKING:
-    from types import ModuleType
-
 T_ID = b"\1" * 16
-PROTOCOLS = {
-    "listener.security.protocol.map": "REPLICATION:PLAINTEXT",
-    "inter.broker.listener.name": "REPLICATION",
-}
+PROTOCOLS = {"listener.security.protocol.map": "REPLICATION:PLAINTEXT", "inter.broker.listener.name": "REPLICATION"}
 LEADER = BrokerImage(2, None, (("REPLICATION", "two", 9093),))
 NUMBER = 12
 STATE = PartitionState(2, 7, 9, (1, 2, 3), (2, 3))

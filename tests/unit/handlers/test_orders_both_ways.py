@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -13,6 +13,7 @@ from kafkastore.errors import ErrorCode
 from kafkastore.interbroker.order_wire import answer_of, request_of
 from kafkastore.interbroker.orders import (
     LeaderAndIsr,
+    Order,
     OrderAnswer,
     PartitionOrder,
     StoppedReplica,
@@ -26,9 +27,6 @@ from kafkastore.metadata.leadership import Leadership
 from kafkastore.replica.taken_orders import take
 
 from .test_inter_broker_handlers import T_ID, Owner, context, handled
-
-if TYPE_CHECKING:
-    from kafkastore.interbroker.orders import Order
 
 AT = Endpoint("REPLICATION", "two", 9093, "PLAINTEXT")
 LED = PartitionOrder(

@@ -6,17 +6,15 @@ A broker that is alone answers as Apache Kafka with one broker does, which ``tes
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
 from kafkastore.errors import InvalidReplicaAssignmentError, KafkastoreError, NotControllerError
 from kafkastore.metadata.assignment import ReplicaAssignment
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from .one_broker import OneBroker
+from .one_broker import OneBroker
 
 NOT_CONTROLLER, INVALID_REPLICA_ASSIGNMENT = 41, 39
 UNDER_WAY = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from stepped import Engine
@@ -22,8 +22,7 @@ from kafkastore.coordinator.producer_ids import (
 from kafkastore.errors import CoordinatorLoadInProgressError
 from kafkastore.metadata.store import StoreUnavailableError
 
-if TYPE_CHECKING:
-    from .one_broker import OneBroker
+from .one_broker import OneBroker
 
 
 def ids_of(broker: OneBroker, node_id: int) -> ProducerIds:

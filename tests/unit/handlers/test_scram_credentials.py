@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from kafkastore.errors import ErrorCode
 
-if TYPE_CHECKING:
-    from .one_broker import OneBroker
+from .one_broker import OneBroker
 
 SHA_256, SHA_512 = 1, 2
 

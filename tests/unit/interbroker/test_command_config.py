@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from kafkastore.errors import ConfigError
 from kafkastore.interbroker.command_config import properties_of, read_command_config, spark_options
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 JAAS = 'sasl.jaas.config=a.Module required username="alice" password="hush";'
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -16,9 +16,6 @@ from kafkastore.interbroker.controller_connections import (
     OutcomeUnknownError,
 )
 from kafkastore.interbroker.unreachable import BrokerNotReachedError, BrokerUnreachableError
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
 
 EnvelopeResponse = message_type("EnvelopeResponse")
 HERE = ("inside-2", 9093)
@@ -64,32 +61,24 @@ class World:
         return [what for what, _ in self.sent]
 
 
-def check(test: Callable[[World], Awaitable[None]]) -> None:
-    async def body() -> None:
-        await test(World())
-
-    asyncio.run(body())
+@pytest.fixture
+async def world() -> World:
+    return World()
 
 
-def test_request_goes_behind_a_probe_and_a_repeatable_one_without() -> None:
-    async def test(world: World) -> None:
-        assert await world.ask() == b"done"
-        assert await world.ask(is_repeatable=True) == b"done"
-        assert world.kinds == ["probe", "request", "request"]
-        assert len(world.clients) == 1
-
-    check(test)
+async def test_request_goes_behind_a_probe_and_a_repeatable_one_without(world: World) -> None:
+    assert await world.ask() == b"done"
+    assert await world.ask(is_repeatable=True) == b"done"
+    assert world.kinds == ["probe", "request", "request"]
+    assert len(world.clients) == 1
 
 
 @pytest.mark.parametrize("failure", [UNREACHED, LOST, ErrorCode.NOT_CONTROLLER], ids=["refused", "lost", "no more"])
-def test_request_behind_a_probe_without_an_answer_is_not_sent(failure: Any) -> None:
-    async def test(world: World) -> None:
-        world.outcomes["probe"] = failure
-        with pytest.raises(NotTakenError):
-            await world.ask()
-        assert world.kinds == ["probe"]
-
-    check(test)
+async def test_request_behind_a_probe_without_an_answer_is_not_sent(world: World, failure: Any) -> None:
+    world.outcomes["probe"] = failure
+    with pytest.raises(NotTakenError):
+        await world.ask()
+    assert world.kinds == ["probe"]
 
 
 @pytest.mark.parametrize(
@@ -102,52 +91,42 @@ def test_request_behind_a_probe_without_an_answer_is_not_sent(failure: Any) -> N
     ],
     ids=["refused", "lost", "not the controller", "refusal"],
 )
-def test_failure_of_a_request_says_whether_it_may_have_been_executed(failure: Any, error: type[Exception]) -> None:
-    async def test(world: World) -> None:
-        world.outcomes["request"] = failure
-        with pytest.raises(error) as raised:
-            await world.ask()
-        assert type(raised.value) is error
-        assert world.kinds == ["probe", "request"]
-
-    check(test)
-
-
-def test_lost_answer_to_a_repeatable_request_lets_it_be_asked_again() -> None:
-    async def test(world: World) -> None:
-        world.outcomes["request"] = LOST
-        with pytest.raises(NotTakenError):
-            await world.ask(is_repeatable=True)
-
-    check(test)
+async def test_failure_of_a_request_says_whether_it_may_have_been_executed(
+    world: World, failure: Any, error: type[Exception]
+) -> None:
+    world.outcomes["request"] = failure
+    with pytest.raises(error) as raised:
+        await world.ask()
+    assert type(raised.value) is error
+    assert world.kinds == ["probe", "request"]
 
 
-def test_requests_beyond_the_limit_wait_for_a_connection() -> None:
-    async def test(world: World) -> None:
-        world.gate = asyncio.Event()
-        asked = [asyncio.ensure_future(world.ask(is_repeatable=True)) for _ in range(MAX_AT_ONCE + 5)]
-        for _ in range(10):
-            await asyncio.sleep(0)
-        assert len(world.sent) == len(world.clients) == MAX_AT_ONCE
-        asked[-1].cancel()  # the request's time is up: it was never sent
-        world.gate.set()
-        await asyncio.gather(*asked, return_exceptions=True)
-        assert len(world.sent) == MAX_AT_ONCE + 4
-        assert len(world.clients) == MAX_AT_ONCE
-
-    check(test)
+async def test_lost_answer_to_a_repeatable_request_lets_it_be_asked_again(world: World) -> None:
+    world.outcomes["request"] = LOST
+    with pytest.raises(NotTakenError):
+        await world.ask(is_repeatable=True)
 
 
-def test_connections_to_a_controller_of_before_are_closed() -> None:
-    async def test(world: World) -> None:
-        await asyncio.gather(world.ask(), world.ask())
-        assert await world.ask(at=("inside-3", 9093)) == b"done"
-        assert [(one.host, one.is_closed) for one in world.clients] == [
-            ("inside-2", True),
-            ("inside-2", True),
-            ("inside-3", False),
-        ]
-        await world.connections.close()
-        assert all(one.is_closed for one in world.clients)
+async def test_requests_beyond_the_limit_wait_for_a_connection(world: World) -> None:
+    world.gate = asyncio.Event()
+    asked = [asyncio.ensure_future(world.ask(is_repeatable=True)) for _ in range(MAX_AT_ONCE + 5)]
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert len(world.sent) == len(world.clients) == MAX_AT_ONCE
+    asked[-1].cancel()  # the request's time is up: it was never sent
+    world.gate.set()
+    await asyncio.gather(*asked, return_exceptions=True)
+    assert len(world.sent) == MAX_AT_ONCE + 4
+    assert len(world.clients) == MAX_AT_ONCE
 
-    check(test)
+
+async def test_connections_to_a_controller_of_before_are_closed(world: World) -> None:
+    await asyncio.gather(world.ask(), world.ask())
+    assert await world.ask(at=("inside-3", 9093)) == b"done"
+    assert [(one.host, one.is_closed) for one in world.clients] == [
+        ("inside-2", True),
+        ("inside-2", True),
+        ("inside-3", False),
+    ]
+    await world.connections.close()
+    assert all(one.is_closed for one in world.clients)

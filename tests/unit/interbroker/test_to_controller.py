@@ -4,16 +4,13 @@ handled (KIP-497)."""
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from kafkastore.interbroker.to_controller import ToController
 from kafkastore.interbroker.unreachable import BrokerUnreachableError
 from kafkastore.metadata.image import BrokerImage, MetadataImage
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
 
 
 class Client:
@@ -54,75 +51,54 @@ class World:
         return self.clients[-1]
 
 
-def check(test: Callable[[World], Awaitable[None]]) -> None:
-    async def body() -> None:
-        await test(World())
-
-    asyncio.run(body())
+@pytest.fixture
+async def world() -> World:
+    return World()
 
 
-def test_controller_that_is_this_broker_is_called() -> None:
-    async def test(world: World) -> None:
-        world.image.controller_id = 1
-        assert await world.to.ask("r", 7) == "here"
-        assert (world.here, world.clients) == (["r"], [])
-
-    check(test)
+async def test_controller_that_is_this_broker_is_called(world: World) -> None:
+    world.image.controller_id = 1
+    assert await world.to.ask("r", 7) == "here"
+    assert (world.here, world.clients) == (["r"], [])
 
 
-def test_other_controller_is_reached_on_the_listener_of_the_brokers_over_one_connection() -> None:
-    async def test(world: World) -> None:
-        world.image.controller_id = 2
-        assert [await world.to.ask("r", 7), await world.to.ask("s", 8)] == ["inside-2:9093"] * 2
-        (client,) = world.clients
-        assert (client.client_id, client.sent) == ("broker-1", [("r", 7), ("s", 8)])
-
-    check(test)
+async def test_other_controller_is_reached_on_the_listener_of_the_brokers_over_one_connection(world: World) -> None:
+    world.image.controller_id = 2
+    assert [await world.to.ask("r", 7), await world.to.ask("s", 8)] == ["inside-2:9093"] * 2
+    (client,) = world.clients
+    assert (client.client_id, client.sent) == ("broker-1", [("r", 7), ("s", 8)])
 
 
-def test_next_request_goes_to_the_new_controller_and_the_old_connection_is_closed() -> None:
-    async def test(world: World) -> None:
-        world.image.controller_id = 2
-        await world.to.ask("r", 7)
-        world.image.controller_id = 3
-        assert await world.to.ask("r", 7) == "inside-3:9093"
-        assert [client.is_closed for client in world.clients] == [True, False]
-        await world.to.close()
-        assert world.clients[1].is_closed
-
-    check(test)
+async def test_next_request_goes_to_the_new_controller_and_the_old_connection_is_closed(world: World) -> None:
+    world.image.controller_id = 2
+    await world.to.ask("r", 7)
+    world.image.controller_id = 3
+    assert await world.to.ask("r", 7) == "inside-3:9093"
+    assert [client.is_closed for client in world.clients] == [True, False]
+    await world.to.close()
+    assert world.clients[1].is_closed
 
 
-def test_controller_that_came_back_elsewhere_is_reached_there() -> None:
-    async def test(world: World) -> None:
-        world.image.controller_id = 2
-        await world.to.ask("r", 7)
-        world.image.brokers[2] = BrokerImage(2, None, (("BROKERS", "moved-2", 9093),))
-        assert await world.to.ask("r", 7) == "moved-2:9093"
-
-    check(test)
+async def test_controller_that_came_back_elsewhere_is_reached_there(world: World) -> None:
+    world.image.controller_id = 2
+    await world.to.ask("r", 7)
+    world.image.brokers[2] = BrokerImage(2, None, (("BROKERS", "moved-2", 9093),))
+    assert await world.to.ask("r", 7) == "moved-2:9093"
 
 
 @pytest.mark.parametrize("controller", [-1, 9, 4])
-def test_without_a_controller_that_can_be_reached_there_is_no_answer(controller: int) -> None:
+async def test_without_a_controller_that_can_be_reached_there_is_no_answer(world: World, controller: int) -> None:
     """There is no controller, or it is not alive, or it lacks the listener."""
-
-    async def test(world: World) -> None:
-        world.image.brokers[4] = BrokerImage(4, None, (("CLIENTS", "public-4", 9092),))
-        world.image.controller_id = controller
-        with pytest.raises(BrokerUnreachableError):
-            await world.to.ask("r", 7)
-        assert (world.here, world.clients) == ([], [])
-
-    check(test)
+    world.image.brokers[4] = BrokerImage(4, None, (("CLIENTS", "public-4", 9092),))
+    world.image.controller_id = controller
+    with pytest.raises(BrokerUnreachableError):
+        await world.to.ask("r", 7)
+    assert (world.here, world.clients) == ([], [])
 
 
-def test_request_without_an_answer_is_not_repeated() -> None:
-    async def test(world: World) -> None:
-        world.image.controller_id = 2
-        with pytest.raises(BrokerUnreachableError):
-            await world.to.ask("lost", 7)
-        assert world.clients[0].sent == []
-        assert await world.to.ask("r", 7) == "inside-2:9093"
-
-    check(test)
+async def test_request_without_an_answer_is_not_repeated(world: World) -> None:
+    world.image.controller_id = 2
+    with pytest.raises(BrokerUnreachableError):
+        await world.to.ask("lost", 7)
+    assert world.clients[0].sent == []
+    assert await world.to.ask("r", 7) == "inside-2:9093"

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pytest
 from stepped import Call, Engine
 from world import broker_config, run
 
+from kafkastore.config import BrokerConfig
 from kafkastore.log.cleaner import LogCleaner
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    import pytest
-
-    from kafkastore.config import BrokerConfig
 
 
 def report(outcome: str = "cleaned", **values: Any) -> SimpleNamespace:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from stepped import Engine
@@ -11,10 +12,6 @@ from world import broker_config, run
 
 from kafkastore.errors import KafkaStorageError
 from kafkastore.log.manager import LogManager
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 
 def manager(folder: Path, **properties: str) -> tuple[LogManager, Engine]:

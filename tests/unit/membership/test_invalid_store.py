@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from member_world import other_store, put_topic, running_member, until
+from stepped import Engine
 from world import broker_config, run, running_broker, started_broker
 
 from kafkastore.config import HELD
@@ -21,12 +24,6 @@ from kafkastore.metadata.node_content import InvalidNodeError
 from kafkastore.metadata.nodes import decode_cluster_id, decode_config, decode_controller, decode_controller_epoch
 from kafkastore.metadata.opening import open_store
 from kafkastore.replica.stored_state import StoredState
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from stepped import Engine
 
 T_ID = b"t".ljust(16, b"-")
 INVALID = [

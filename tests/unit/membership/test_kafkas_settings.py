@@ -6,7 +6,7 @@ import asyncio
 import logging
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -15,9 +15,6 @@ from kafkastore.errors import StartupError
 from kafkastore.membership.kafkas_settings import take_over
 from kafkastore.metadata.sqlite import SqliteStore
 from unit.metadata.test_kafka_metadata import batch, compact, config_record, write
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TOPIC, WRITE, DENY, ALLOW = 2, 4, 2, 3
 AUTHORIZER = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 import os
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from stepped import Engine
 from world import broker_config, run, running_broker, started_broker
 
 from kafkastore.config import HELD, held
@@ -19,11 +21,6 @@ from kafkastore.metadata.marks import DIRECTORY_FILE, StoreMark, read_mark
 from kafkastore.metadata.nodes import topic_id_text
 from kafkastore.metadata.opening import open_store
 from kafkastore.metadata.store import Delete
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from stepped import Engine
 
 TOPIC_ID = b"t".ljust(16, b"-")
 FOREVER = {"retention.ms": "-1"}
@@ -99,9 +96,7 @@ def test_topic_without_a_node_is_adopted_with_the_configuration_beside_its_log(t
     run(body)
 
 
-def test_unreadable_configuration_is_taken_from_the_copy_beside_the_log_and_kept_in_the_store(
-    tmp_path: Path,
-) -> None:
+def test_unreadable_configuration_is_taken_from_the_copy_beside_the_log_and_kept_in_the_store(tmp_path: Path) -> None:
     async def body() -> None:
         async with running_broker(tmp_path, with_log) as broker:
             await broker.services.topics.set_config_overrides("t", {"retention.ms": "99"})
@@ -191,9 +186,7 @@ class MarkedStore:
     read_mark = mark
 
 
-def test_store_that_was_replaced_is_noticed_when_a_running_broker_has_a_new_session(
-    tmp_path: Path,
-) -> None:
+def test_store_that_was_replaced_is_noticed_when_a_running_broker_has_a_new_session(tmp_path: Path) -> None:
     async def body() -> None:
         store: Any = MarkedStore()
         marks = MetadataMarks(broker_config(tmp_path), store)

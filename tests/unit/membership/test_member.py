@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from member_world import (
@@ -21,29 +23,21 @@ from member_world import (
     until,
     watch_registrations,
 )
+from stepped import Engine
 from world import run, started_broker
 
 from kafkastore.controller.controller import Controller
 from kafkastore.dynamic_config.changes import ConfigChanges
 from kafkastore.errors import StartupError
 from kafkastore.membership import member, registration
+from kafkastore.messages import OutgoingRequest
 from kafkastore.metadata.assignment import ReplicaAssignment, encode_assigned
-from kafkastore.metadata.image import BrokerImage
+from kafkastore.metadata.image import BrokerImage, TopicImage
 from kafkastore.metadata.leadership import Leadership
 from kafkastore.metadata.nodes import encode_cluster_id
 from kafkastore.metadata.sqlite import SqliteStore
-from kafkastore.metadata.store import Node, SetData, StoreUnavailableError
+from kafkastore.metadata.store import MetadataStore, Node, SetData, StoreUnavailableError
 from kafkastore.server.broker import Broker, StopRequested
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from stepped import Engine
-
-    from kafkastore.messages import OutgoingRequest
-    from kafkastore.metadata.image import TopicImage
-    from kafkastore.metadata.store import MetadataStore
 
 T_ID = b"t".ljust(16, b"-")
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from member_world import running_member
+from stepped import Engine
 from world import broker_config, run, running_broker
 
 from kafkastore.membership.member import Member
@@ -13,11 +14,6 @@ from kafkastore.metadata.leadership import Leadership, encode_leadership
 from kafkastore.metadata.opening import open_store
 from kafkastore.metadata.sqlite import SqliteStore
 from kafkastore.metadata.stored_topics import CONFIGS, TOPICS
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from stepped import Engine
 
 T_ID = b"t".ljust(16, b"-")
 

@@ -10,14 +10,11 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 from kafkastore.metadata.sqlite import SqliteStore
 from kafkastore.metadata.store import MetadataStore, StoreError
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
 
 LINE_LIMIT_S = 15.0
 

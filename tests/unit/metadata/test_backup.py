@@ -7,7 +7,7 @@ import re
 import sqlite3
 from contextlib import closing
 from glob import glob
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -15,9 +15,6 @@ from kafkastore.metadata.backup import back_up, restore
 from kafkastore.metadata.marks import MarkFile
 from kafkastore.metadata.sqlite import SqliteStore
 from unit.metadata.store_contract import in_sqlite
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def has_node(path: str, node: str) -> bool:

@@ -8,7 +8,7 @@ import os
 import random
 import shutil
 import sqlite3
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -20,9 +20,6 @@ from kafkastore.metadata.sqlite_check import find_damage
 from kafkastore.metadata.sqlite_transaction import DAMAGED
 from kafkastore.metadata.store import Create, StoreUnavailableError
 from unit.metadata.store_contract import in_sqlite
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 STORE = "0" * 32
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from kafkastore.config import BrokerConfig
 from kafkastore.metadata.opening import open_store
 from kafkastore.metadata.sqlite import SqliteStore
 from kafkastore.metadata.zookeeper import ZookeeperStore
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def config(folder: Path, **more: str) -> BrokerConfig:

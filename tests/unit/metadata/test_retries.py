@@ -1,16 +1,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
+import pytest
 from member_world import until
 
 from kafkastore.errors import KafkastoreError
 from kafkastore.metadata import retries
 from kafkastore.metadata.retries import RetriedWork
-
-if TYPE_CHECKING:
-    import pytest
 
 
 def test_work_is_done_again_after_every_error_and_once_for_changes_that_come_together(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,67 +14,53 @@ from kafkastore.metadata.sqlite import SqliteStore
 from kafkastore.metadata.store import SessionExpiredError
 from unit.metadata.store_contract import StoreContract
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 class TestSqliteStore(StoreContract):
     def address(self, folder: Path) -> tuple[str, str]:
         return "sqlite", str(folder / "metadata.sqlite")
 
 
-def test_ephemeral_nodes_of_a_killed_process_are_gone_at_the_next_connect(tmp_path: Path) -> None:
+async def test_ephemeral_nodes_of_a_killed_process_are_gone_at_the_next_connect(tmp_path: Path) -> None:
     path = str(tmp_path / "metadata.sqlite")
-
-    async def body() -> None:
-        first = SqliteStore(path)
-        await first.connect()
-        await first.create("/left", is_ephemeral=True)
-        with sqlite3.connect(path) as direct:  # as if another process, dead by now, had opened the session
-            direct.execute("UPDATE sessions SET process = '999999999:1'")
-        direct.close()
-        second = SqliteStore(path)
-        await second.connect()
-        assert await second.exists("/left") is None
-        with pytest.raises(SessionExpiredError):
-            await first.create("/again", is_ephemeral=True)
-        await second.close()
-        await first.close()
-
-    asyncio.run(body())
+    first = SqliteStore(path)
+    await first.connect()
+    await first.create("/left", is_ephemeral=True)
+    with sqlite3.connect(path) as direct:  # as if another process, dead by now, had opened the session
+        direct.execute("UPDATE sessions SET process = '999999999:1'")
+    direct.close()
+    second = SqliteStore(path)
+    await second.connect()
+    assert await second.exists("/left") is None
+    with pytest.raises(SessionExpiredError):
+        await first.create("/again", is_ephemeral=True)
+    await second.close()
+    await first.close()
 
 
-def test_session_of_a_process_that_hangs_expires(tmp_path: Path) -> None:
+async def test_session_of_a_process_that_hangs_expires(tmp_path: Path) -> None:
     path = str(tmp_path / "metadata.sqlite")
-
-    async def body() -> None:
-        first = SqliteStore(path)
-        await first.connect()
-        await first._stop_tasks()  # the process hangs
-        await first.create("/left", is_ephemeral=True)  # runs after the writer's pending work
-        with sqlite3.connect(path) as direct:
-            direct.execute("UPDATE sessions SET heartbeat_ms = heartbeat_ms - 19000")
-        direct.close()
-        second = SqliteStore(path)
-        await second.connect()
-        assert await second.exists("/left") is None
-        await second.close()
-        await first.close()
-
-    asyncio.run(body())
+    first = SqliteStore(path)
+    await first.connect()
+    await first._stop_tasks()  # the process hangs
+    await first.create("/left", is_ephemeral=True)  # runs after the writer's pending work
+    with sqlite3.connect(path) as direct:
+        direct.execute("UPDATE sessions SET heartbeat_ms = heartbeat_ms - 19000")
+    direct.close()
+    second = SqliteStore(path)
+    await second.connect()
+    assert await second.exists("/left") is None
+    await second.close()
+    await first.close()
 
 
-def test_commits_are_synced_and_in_wal_mode(tmp_path: Path) -> None:
-    async def body() -> None:
-        store = SqliteStore(str(tmp_path / "metadata.sqlite"))
-        await store.connect()
-        assert store._writer is not None
-        connection = store._writer.connection()
-        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-        assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
-        await store.close()
-
-    asyncio.run(body())
+async def test_commits_are_synced_and_in_wal_mode(tmp_path: Path) -> None:
+    store = SqliteStore(str(tmp_path / "metadata.sqlite"))
+    await store.connect()
+    assert store._writer is not None
+    connection = store._writer.connection()
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
+    await store.close()
 
 
 @pytest.mark.parametrize("content", [b"not a database, not at all, no " * 100])

@@ -11,9 +11,9 @@ import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -34,10 +34,7 @@ from kafkastore.metadata.store import (
 )
 from peer import small_disk as disks
 from unit.metadata.store_client import store_client
-from unit.metadata.store_contract import eventually
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+from unit.metadata.store_contract import connected, eventually
 
 SMALL_BYTES = 1 << 20
 CALL_TIMEOUT_MS = 300
@@ -79,22 +76,16 @@ PRAGMA user_version = 2;
 """
 
 
-def run(
-    folder: Path, test: Callable[[SqliteStore, list[str]], Awaitable[None]], *, call_timeout_ms: int = CALL_TIMEOUT_MS
-) -> None:
-    """Runs ``test(store, its states)`` on a connected store with short timeouts of calls and session."""
-
-    async def body() -> None:
-        store = SqliteStore(str(folder / "metadata.sqlite"), session_timeout_ms=1500, call_timeout_ms=call_timeout_ms)
-        states: list[str] = []
-        store.listen(states.append)
-        await store.connect()
-        try:
-            await test(store, states)
-        finally:
-            await store.close()
-
-    asyncio.run(body())
+@asynccontextmanager
+async def opened(
+    folder: Path, *, call_timeout_ms: int = CALL_TIMEOUT_MS
+) -> AsyncIterator[tuple[SqliteStore, list[str]]]:
+    """A connected store with short timeouts of calls and session, and its states."""
+    store = SqliteStore(str(folder / "metadata.sqlite"), session_timeout_ms=1500, call_timeout_ms=call_timeout_ms)
+    states: list[str] = []
+    store.listen(states.append)
+    async with connected(store):
+        yield store, states
 
 
 def lock(path: str) -> subprocess.Popen[bytes]:
@@ -134,10 +125,10 @@ def waits_ms(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 # ---- locked
-def test_file_locked_by_another_process_beyond_the_limit_is_unavailable_and_then_recovers(
+async def test_file_locked_by_another_process_beyond_the_limit_is_unavailable_and_then_recovers(
     tmp_path: Path, waits_ms: list[int]
 ) -> None:
-    async def test(store: SqliteStore, states: list[str]) -> None:
+    async with opened(tmp_path) as (store, states):
         await store.create("/a", b"0")
         await store.create("/mine", is_ephemeral=True)
         with lock(store.path) as holder:
@@ -155,11 +146,9 @@ def test_file_locked_by_another_process_beyond_the_limit_is_unavailable_and_then
         assert await store.set("/a", b"1") == 1
         assert await store.exists("/mine") == 0
 
-    run(tmp_path, test)
 
-
-def test_calls_behind_one_that_waits_for_a_lock_keep_their_own_limit(tmp_path: Path, waits_ms: list[int]) -> None:
-    async def test(store: SqliteStore, _: list[str]) -> None:
+async def test_calls_behind_one_that_waits_for_a_lock_keep_their_own_limit(tmp_path: Path, waits_ms: list[int]) -> None:
+    async with opened(tmp_path) as (store, _):
         await store._stop_tasks()  # heartbeats would wait, too
         with lock(store.path) as holder:
             waits_ms.clear()
@@ -168,28 +157,23 @@ def test_calls_behind_one_that_waits_for_a_lock_keep_their_own_limit(tmp_path: P
             assert sum(waits_ms) < 2 * CALL_TIMEOUT_MS, "not each of the six waits as long as the first"
             holder.kill()
 
-    run(tmp_path, test)
+
+async def test_lock_longer_than_the_session_timeout_ends_no_session_of_the_living(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (store, states), store_client(["sqlite", store.path, "1500"]) as other:
+        await other.tell("create /theirs")
+        await store.create("/mine", is_ephemeral=True)
+        with lock(store.path) as holder:
+            start = time.monotonic()
+            await eventually(lambda: time.monotonic() - start > 2.5)
+            holder.kill()
+        await eventually(lambda: states[-1] == CONNECTED)
+        assert EXPIRED not in states
+        await other.tell("set /theirs")
+        assert await store.exists("/mine") == 0
 
 
-def test_lock_longer_than_the_session_timeout_ends_no_session_of_the_living(tmp_path: Path) -> None:
-    async def test(store: SqliteStore, states: list[str]) -> None:
-        async with store_client(["sqlite", store.path, "1500"]) as other:
-            await other.tell("create /theirs")
-            await store.create("/mine", is_ephemeral=True)
-            with lock(store.path) as holder:
-                start = time.monotonic()
-                await eventually(lambda: time.monotonic() - start > 2.5)
-                holder.kill()
-            await eventually(lambda: states[-1] == CONNECTED)
-            assert EXPIRED not in states
-            await other.tell("set /theirs")
-            assert await store.exists("/mine") == 0
-
-    run(tmp_path, test)
-
-
-def test_process_that_was_late_itself_ends_no_other_session_until_a_timeout_later(tmp_path: Path) -> None:
-    async def test(store: SqliteStore, _: list[str]) -> None:
+async def test_process_that_was_late_itself_ends_no_other_session_until_a_timeout_later(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (store, _):
         await store._stop_tasks()
         await store.create("/a")  # runs after the writer's pending work
         with sqlite3.connect(store.path) as direct:  # after a lock of two seconds, with another process that lives
@@ -206,11 +190,9 @@ def test_process_that_was_late_itself_ends_no_other_session_until_a_timeout_late
         assert direct.execute("SELECT id FROM sessions").fetchall() == [(store.session_id,)]
         direct.close()
 
-    run(tmp_path, test)
 
-
-def test_write_that_was_not_begun_within_its_limit_is_not_done_later(tmp_path: Path) -> None:
-    async def test(store: SqliteStore, _: list[str]) -> None:
+async def test_write_that_was_not_begun_within_its_limit_is_not_done_later(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (store, _):
         disk = asyncio.create_task(store._in_writer(lambda _: time.sleep(0.5)))  # an fsync that takes long
         await asyncio.sleep(0)
         with pytest.raises(StoreUnavailableError, match="earlier writes"):
@@ -218,13 +200,10 @@ def test_write_that_was_not_begun_within_its_limit_is_not_done_later(tmp_path: P
         await disk
         assert await store.exists("/late") is None
 
-    run(tmp_path, test)
 
-
-def test_refusal_of_a_cancelled_write_is_no_lost_exception(tmp_path: Path) -> None:
+async def test_refusal_of_a_cancelled_write_is_no_lost_exception(tmp_path: Path) -> None:
     """The caller was cancelled while the writer handled its call."""
-
-    async def test(store: SqliteStore, _: list[str]) -> None:
+    async with opened(tmp_path) as (store, _):
         lost: list[object] = []
         asyncio.get_running_loop().set_exception_handler(lambda _, context: lost.append(context))
         asked = asyncio.ensure_future(store.create("/no/parent"))
@@ -238,11 +217,11 @@ def test_refusal_of_a_cancelled_write_is_no_lost_exception(tmp_path: Path) -> No
         await asyncio.sleep(0)
         assert lost == []
 
-    run(tmp_path, test)
 
-
-def test_reads_of_a_file_that_is_locked_altogether_wait_without_the_loop(tmp_path: Path, waits_ms: list[int]) -> None:
-    async def test(store: SqliteStore, _: list[str]) -> None:
+async def test_reads_of_a_file_that_is_locked_altogether_wait_without_the_loop(
+    tmp_path: Path, waits_ms: list[int]
+) -> None:
+    async with opened(tmp_path) as (store, _):
         await store.create("/a", b"0")
         await store._stop_tasks()  # they would read, too
         aside = store.path + ".copy"
@@ -276,12 +255,10 @@ def test_reads_of_a_file_that_is_locked_altogether_wait_without_the_loop(tmp_pat
         direct.close()
         assert (await store.get("/a")).data == b"0"
 
-    run(tmp_path, test)
-
 
 # ---- full
-def test_full_disk_is_unavailable_and_recovers_when_there_is_room(small_disk: Path) -> None:
-    async def test(store: SqliteStore, states: list[str]) -> None:
+async def test_full_disk_is_unavailable_and_recovers_when_there_is_room(small_disk: Path) -> None:
+    async with opened(small_disk) as (store, states):
         await store.create("/a", b"0")
         await store.create("/mine", is_ephemeral=True)
         ballast = small_disk / "ballast"
@@ -297,12 +274,10 @@ def test_full_disk_is_unavailable_and_recovers_when_there_is_room(small_disk: Pa
         assert await store.set("/a", b"1", written.version) == written.version + 1
         assert await store.exists("/mine") == 0
 
-    run(small_disk, test)
-
 
 # ---- gone, replaced
-def test_file_moved_away_is_unavailable_and_back_again_goes_on(tmp_path: Path) -> None:
-    async def test(store: SqliteStore, states: list[str]) -> None:
+async def test_file_moved_away_is_unavailable_and_back_again_goes_on(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (store, states):
         await store.create("/a", b"0")
         await store.create("/mine", is_ephemeral=True)
         os.rename(store.path, store.path + ".away")
@@ -317,19 +292,11 @@ def test_file_moved_away_is_unavailable_and_back_again_goes_on(tmp_path: Path) -
         assert await store.set("/a", b"1", 0) == 1
         assert await store.exists("/mine") == 0
 
-    run(tmp_path, test)
 
-
-def test_file_replaced_by_another_ends_the_session_and_is_not_written_to(tmp_path: Path) -> None:
-    async def make_other() -> None:
-        other = SqliteStore(str(tmp_path / "other" / "metadata.sqlite"))
-        await other.connect()
+async def test_file_replaced_by_another_ends_the_session_and_is_not_written_to(tmp_path: Path) -> None:
+    async with connected(SqliteStore(str(tmp_path / "other" / "metadata.sqlite"))) as other:
         await other.create("/only-there", b"kept")
-        await other.close()
-
-    asyncio.run(make_other())
-
-    async def test(store: SqliteStore, states: list[str]) -> None:
+    async with opened(tmp_path) as (store, states):
         await store.create("/a", b"0")
         shutil.copy(tmp_path / "other" / "metadata.sqlite", tmp_path / "new")
         for suffix in ("", "-wal", "-shm"):  # moved, not copied: the heart may beat meanwhile
@@ -353,11 +320,9 @@ def test_file_replaced_by_another_ends_the_session_and_is_not_written_to(tmp_pat
         await store.connect()
         assert (await store.get("/a")).data == b"0"
 
-    run(tmp_path, test)
 
-
-def test_file_overwritten_with_something_else_is_unavailable(tmp_path: Path) -> None:
-    async def test(store: SqliteStore, states: list[str]) -> None:
+async def test_file_overwritten_with_something_else_is_unavailable(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (store, states):
         os.rename(store.path, store.path + ".away")
         (tmp_path / "metadata.sqlite").write_bytes(b"not a database " * 100)
         with pytest.raises(StoreUnavailableError, match="not a database"):
@@ -366,11 +331,9 @@ def test_file_overwritten_with_something_else_is_unavailable(tmp_path: Path) -> 
         os.replace(store.path + ".away", store.path)
         await eventually(lambda: states == [CONNECTED, SUSPENDED, CONNECTED])
 
-    run(tmp_path, test)
 
-
-def test_watch_outlives_a_suspension_and_fires_for_what_happened_meanwhile(tmp_path: Path) -> None:
-    async def test(store: SqliteStore, states: list[str]) -> None:
+async def test_watch_outlives_a_suspension_and_fires_for_what_happened_meanwhile(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (store, states):
         heard: list[object] = []
         store.listen(heard.append)
         await store.create("/a")
@@ -385,12 +348,10 @@ def test_watch_outlives_a_suspension_and_fires_for_what_happened_meanwhile(tmp_p
         await eventually(lambda: states[-1] == CONNECTED)
         assert heard == [SUSPENDED, WatchEvent(DATA_CHANGED, "/a"), CONNECTED]
 
-    run(tmp_path, test)
-
 
 # ---- sessions
-def test_session_that_another_process_ended_expires_and_writes_no_more(tmp_path: Path) -> None:
-    async def test(store: SqliteStore, states: list[str]) -> None:
+async def test_session_that_another_process_ended_expires_and_writes_no_more(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (store, states):
         seen: list[WatchEvent] = []
         await store.create("/a")
         await store.create("/mine", is_ephemeral=True)
@@ -408,28 +369,22 @@ def test_session_that_another_process_ended_expires_and_writes_no_more(tmp_path:
         await store.set("/a", b"1")
         assert seen == []  # the watch was lost with the session
 
-    run(tmp_path, test)
 
-
-def test_session_is_ended_within_a_second_of_its_process_death_without_any_call(tmp_path: Path) -> None:
-    async def test(store: SqliteStore, _: list[str]) -> None:
-        async with store_client(["sqlite", store.path, "60000"]) as other:
-            await other.tell("create /theirs")
-            seen: list[WatchEvent] = []
-            await store.exists("/theirs", seen.append)
-            other.send_signal(signal.SIGKILL)
-            assert await eventually(lambda: bool(seen)) < 1.5
-
-    run(tmp_path, test)
+async def test_session_is_ended_within_a_second_of_its_process_death_without_any_call(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (store, _), store_client(["sqlite", store.path, "60000"]) as other:
+        await other.tell("create /theirs")
+        seen: list[WatchEvent] = []
+        await store.exists("/theirs", seen.append)
+        other.send_signal(signal.SIGKILL)
+        assert await eventually(lambda: bool(seen)) < 1.5
 
 
 CONTAINER = ["unshare", "--pid", "--fork", "--kill-child=KILL", "--mount-proc"]
 
 
-def test_sessions_of_two_containers_live_and_end_with_their_processes(tmp_path: Path) -> None:
+async def test_sessions_of_two_containers_live_and_end_with_their_processes(tmp_path: Path) -> None:
     """Each has a PID namespace of its own, where the other's process ids mean nothing, or another process."""
-
-    async def test(store: SqliteStore, states: list[str]) -> None:
+    async with opened(tmp_path) as (store, states):
         async with store_client(["sqlite", store.path, "60000"], CONTAINER) as other:
             await other.tell("create /theirs")
             await store.create("/mine", is_ephemeral=True)
@@ -442,11 +397,9 @@ def test_sessions_of_two_containers_live_and_end_with_their_processes(tmp_path: 
             assert await eventually(lambda: bool(seen)) < 1.5
         assert states == [CONNECTED]
 
-    run(tmp_path, test)
 
-
-def test_store_that_another_host_has_open_is_refused(tmp_path: Path) -> None:
-    async def test(store: SqliteStore, _: list[str]) -> None:
+async def test_store_that_another_host_has_open_is_refused(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (store, _):
         with sqlite3.connect(store.path) as direct:
             direct.execute("UPDATE sessions SET process = '17@another-boot', heartbeat_ms = 0")
         direct.close()
@@ -458,8 +411,6 @@ def test_store_that_another_host_has_open_is_refused(tmp_path: Path) -> None:
         third = SqliteStore(store.path)  # before its last start, that host was this one
         await third.connect()
         await third.close()
-
-    run(tmp_path, test)
 
 
 # ---- versions
@@ -474,10 +425,9 @@ def old_file(path: Path, process: str) -> None:
     direct.close()
 
 
-def test_file_of_version_1_is_brought_up_to_date(tmp_path: Path) -> None:
+async def test_file_of_version_1_is_brought_up_to_date(tmp_path: Path) -> None:
     old_file(tmp_path / "metadata.sqlite", "999999999:1")
-
-    async def test(store: SqliteStore, _: list[str]) -> None:
+    async with opened(tmp_path) as (store, _):
         node = await store.get("/a")
         assert (node.data, node.version) == (b"1", 3)
         assert await store.exists("/left") is None
@@ -485,22 +435,17 @@ def test_file_of_version_1_is_brought_up_to_date(tmp_path: Path) -> None:
         assert (await store.get("/a/n-0000000007")).created > node.created > 0
         assert (await store.get_children("/")) == ["a"]
 
-    run(tmp_path, test)
 
-
-def test_file_of_version_2_gets_an_identity_and_checksums(tmp_path: Path) -> None:
+async def test_file_of_version_2_gets_an_identity_and_checksums(tmp_path: Path) -> None:
     path = tmp_path / "metadata.sqlite"
     with sqlite3.connect(path) as direct:
         direct.executescript(SCHEMA_2)
         direct.execute("INSERT INTO nodes (parent, name, data) VALUES ('/', 'a', ?)", (b"kept",))
     direct.close()
-
-    async def test(store: SqliteStore, _: list[str]) -> None:
+    async with opened(tmp_path) as (store, _):
         assert (await store.get("/a")).data == b"kept"
         assert len((await store.mark()).store) == 32
         assert await store.find_damage() == []
-
-    run(tmp_path, test)
 
 
 def test_file_of_version_1_that_is_in_use_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
@@ -523,46 +468,38 @@ def test_file_of_a_newer_version_is_refused(tmp_path: Path) -> None:
         SqliteStore(str(path))
 
 
-def test_process_that_leaves_takes_no_file_from_those_that_stay(tmp_path: Path) -> None:
+async def test_process_that_leaves_takes_no_file_from_those_that_stay(tmp_path: Path) -> None:
     """The last process to close the database removes ``-wal`` and ``-shm``. A process that stays must keep its locks,
     or it would go on alone with removed files (a process loses its POSIX locks when it closes any descriptor of the
     file)."""
     path = str(tmp_path / "metadata.sqlite")
-
-    async def body() -> None:
-        store = SqliteStore(path)
-        await store.connect()
-        await store.create("/a")
-        before = os.stat(f"{path}-wal").st_ino
-        async with store_client(("sqlite", path, "18000")) as leaving:
-            await leaving.tell("set /a")
-            await leaving.tell("close")
-        assert os.stat(f"{path}-wal").st_ino == before
-        async with store_client(("sqlite", path, "18000")) as coming:
-            await coming.tell("set /a")
-            await store.poll()
-            assert (await store.get("/a")).version == 2
-            await store.set("/a", b"", 2)
-        await store.close()
-
-    asyncio.run(body())
+    store = SqliteStore(path)
+    await store.connect()
+    await store.create("/a")
+    before = os.stat(f"{path}-wal").st_ino
+    async with store_client(("sqlite", path, "18000")) as leaving:
+        await leaving.tell("set /a")
+        await leaving.tell("close")
+    assert os.stat(f"{path}-wal").st_ino == before
+    async with store_client(("sqlite", path, "18000")) as coming:
+        await coming.tell("set /a")
+        await store.poll()
+        assert (await store.get("/a")).version == 2
+        await store.set("/a", b"", 2)
+    await store.close()
 
 
-def test_failure_of_a_call_that_was_cancelled_meanwhile_is_not_an_error_of_the_loop(tmp_path: Path) -> None:
+async def test_failure_of_a_call_that_was_cancelled_meanwhile_is_not_an_error_of_the_loop(tmp_path: Path) -> None:
     """A controller that resigns cancels its write, which fails the check of its successor's epoch."""
     told: list[object] = []
-
-    async def test(store: SqliteStore, _: list[str]) -> None:
-        asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
+    async with opened(tmp_path) as (store, _):
         writing = asyncio.create_task(store.multi([Check("/", 99)]))
         await asyncio.sleep(0)  # the write has begun
         writing.cancel()
         with suppress(asyncio.CancelledError):
             await writing
-        await store.close()
-        gc.collect()
-
-    run(tmp_path, test)
+    gc.collect()
     assert told == []
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import gc
 import socket
 import threading
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,9 +14,6 @@ from kafkastore.errors import StartupError
 from kafkastore.metrics import page as page_module
 from kafkastore.metrics.page import MAX_CONNECTIONS, MetricsPage
 from peer.broker_process import wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 LIMIT_S = 10.0
 

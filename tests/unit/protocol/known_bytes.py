@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from kafkastore._core import decode_message, message_encoder
 from unit.plain_messages import plain
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 def check_both_ways(message: str, version: int, given: Mapping[str, Any], text: str) -> None:

@@ -7,7 +7,8 @@ import gc
 import time
 import uuid
 import weakref
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -23,9 +24,6 @@ from kafkastore._core import (
     request_encoder,
     response_encoder,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 JOIN_GROUP, LIST_GROUPS, DESCRIBE_GROUPS, CREATE_TOPICS, DELETE_TOPICS, DESCRIBE_CONFIGS = 11, 16, 15, 19, 20, 32
 

@@ -13,20 +13,17 @@ from kafkastore.purgatory.hanging_calls import HangingCalls
 from kafkastore.server.loop_lag import ControlLoop
 
 
-def test_calls_that_hang_keep_their_places_and_take_no_thread_of_the_pool() -> None:
-    async def run() -> None:
-        calls, hangs = HangingCalls(2), threading.Event()
-        hanging = [asyncio.ensure_future(calls.call(hangs.wait)) for _ in range(3)]
-        own = asyncio.get_running_loop().run_in_executor
-        assert await asyncio.wait_for(asyncio.gather(*(own(None, int, "7") for _ in range(20))), 10) == [7] * 20
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(calls.call(int, "7"), 0.05)
-        hanging[0].cancel()
-        hangs.set()
-        assert await asyncio.gather(*hanging[1:]) == [True, True]
-        assert await asyncio.wait_for(calls.call(int, "7"), 10) == 7
-
-    asyncio.run(run())
+async def test_calls_that_hang_keep_their_places_and_take_no_thread_of_the_pool() -> None:
+    calls, hangs = HangingCalls(2), threading.Event()
+    hanging = [asyncio.ensure_future(calls.call(hangs.wait)) for _ in range(3)]
+    own = asyncio.get_running_loop().run_in_executor
+    assert await asyncio.wait_for(asyncio.gather(*(own(None, int, "7") for _ in range(20))), 10) == [7] * 20
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(calls.call(int, "7"), 0.05)
+    hanging[0].cancel()
+    hangs.set()
+    assert await asyncio.gather(*hanging[1:]) == [True, True]
+    assert await asyncio.wait_for(calls.call(int, "7"), 10) == 7
 
 
 def test_what_a_call_raises_is_raised() -> None:

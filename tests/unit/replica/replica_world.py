@@ -6,23 +6,19 @@ The test is the controller: it calls ``become``, ``stop`` and ``update``, or ans
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
 
 from stepped import Engine
 from world import broker_config
 
 from kafkastore.errors import ErrorCode, KafkastoreError
-from kafkastore.interbroker.orders import NO_NUMBER
+from kafkastore.interbroker.orders import NO_NUMBER, StoppedReplica
 from kafkastore.log.manager import LogManager
 from kafkastore.metadata.image import BrokerImage, MetadataImage, PartitionState
 from kafkastore.replica.assigned import AssignedReplicas, TopicStates
 from kafkastore.replica.manager import ReplicaManager
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
-    from pathlib import Path
-
-    from kafkastore.interbroker.orders import StoppedReplica
 
 ME, OTHER, THIRD = 1, 2, 3
 T_ID, NEW_ID = b"\1" * 16, b"\2" * 16

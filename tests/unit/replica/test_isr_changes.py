@@ -7,26 +7,23 @@ when it is known that the controller has not written it.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from kafkastore._core import response_encoder
 from kafkastore.errors import ErrorCode, KafkastoreError, error_name
+from kafkastore.messages import OutgoingRequest
+from kafkastore.metadata.image import PartitionState
 from kafkastore.replica import isr_changes
 from kafkastore.replica.isr_changes import IsrChanges
 
 from .replica_world import BROKER_EPOCH, ME, NEW_ID, OTHER, T_ID, THIRD, Replicas, on_replicas, state, told
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from pathlib import Path
-
-    from kafkastore.messages import OutgoingRequest
-    from kafkastore.metadata.image import PartitionState
-
-    Fields = dict[str, Any]
+Fields = dict[str, Any]
 
 LIMIT_S = 5
 
@@ -300,8 +297,7 @@ def test_refused_change_is_withdrawn_once(tmp_path: Path, code: int, caplog: pyt
 
 
 @pytest.mark.parametrize(
-    "code",
-    [ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION],
+    "code", [ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
 )
 def test_deposed_leader_forgets_its_change(tmp_path: Path, code: int) -> None:
     async def test(asked: Asked) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from stepped import Request
@@ -15,10 +17,6 @@ from kafkastore.config.secret import write_secret
 from kafkastore.requests.administrative_acts import AUDITED
 from kafkastore.requests.registry import APIS, BY_NAME
 from unit.plain_messages import request_body
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
 
 SECRET = "a-secret-of-20-bytes"
 LOGGER = "kafka.authorizer.logger"

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from kafkastore._core import decode_request, decode_response, message_encoder, message_fields
+from kafkastore._core import MessageField, decode_request, decode_response, message_encoder, message_fields
 from kafkastore.messages import replaced
 from kafkastore.requests.error_response import error_answer
 from kafkastore.requests.registry import APIS, BY_NAME, Api
-
-if TYPE_CHECKING:
-    from kafkastore._core import MessageField
 
 CASES = [
     pytest.param(api, version, id=f"{api.name}-{version}")

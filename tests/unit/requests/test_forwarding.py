@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from member_world import running_member, until
@@ -25,13 +27,8 @@ from kafkastore.metadata.store import SessionExpiredError
 from kafkastore.requests import forwarding
 from kafkastore.requests.context import RequestContext
 from kafkastore.requests.registry import BY_KEY, BY_NAME
+from kafkastore.server.broker import Broker
 from kafkastore.topic import topics
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from pathlib import Path
-
-    from kafkastore.server.broker import Broker
 
 SHORT_MS = 200
 LONG_MS = 20_000

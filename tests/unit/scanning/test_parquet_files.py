@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from kafkastore.scanning.parquet_files import exported_files
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def put(folder: Path, *ranges: tuple[int, int]) -> None:

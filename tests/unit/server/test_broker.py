@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pytest
+from stepped import Engine
 from world import broker_config, run, running_broker, started_broker
 
 from kafkastore._core import StartError
@@ -16,16 +19,9 @@ from kafkastore.errors import StartupError
 from kafkastore.membership import reconcile
 from kafkastore.metadata.image import NO_LEADER
 from kafkastore.metadata.store import SessionExpiredError
+from kafkastore.server.broker import Broker
 from peer.broker_process import wait_until
 from unit.appends import append_records
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from stepped import Engine
-
-    from kafkastore.server.broker import Broker
 
 TOPIC_ID = bytes(range(16))
 OTHER_ID = bytes(range(16, 32))

@@ -11,7 +11,9 @@ import asyncio
 import gc
 import time
 from asyncio import events
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import expensive
 import pytest
@@ -19,13 +21,8 @@ from stepped import Request
 from world import run, running_broker
 
 from kafkastore.cli.broker_process import collect_seldom
+from kafkastore.server.broker import Broker
 from kafkastore.topic.new_topic import NewTopic
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from kafkastore.server.broker import Broker
 
 ROWS = 8_000
 TOPICS = 100

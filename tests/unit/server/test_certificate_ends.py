@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+
+import pytest
 
 from kafkastore.server import certificate_ends
 from kafkastore.server.certificate_ends import DAY_S, EndWarnings, sentences
-
-if TYPE_CHECKING:
-    import pytest
 
 NOW_S = 1_800_000_000
 

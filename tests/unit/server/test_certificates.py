@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from stepped import Engine, Noting
@@ -13,10 +14,6 @@ from world import broker_config
 
 from kafkastore._core import issue_certificates
 from kafkastore.server.certificates import Certificates
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 
 def _watched(folder: Path) -> tuple[Path, Noting, Certificates]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from member_world import other_store, put_topic, running_member, until
@@ -13,14 +15,8 @@ from kafkastore.config.authorizer import CLASSES
 from kafkastore.errors import ErrorCode
 from kafkastore.interbroker.envelope import ForwardedRequest, request_of
 from kafkastore.messages import OutgoingRequest
-from kafkastore.requests.registry import BY_KEY, INTER_BROKER_APIS
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from pathlib import Path
-
-    from kafkastore.requests.registry import Api
-    from kafkastore.server.broker import Broker
+from kafkastore.requests.registry import BY_KEY, INTER_BROKER_APIS, Api
+from kafkastore.server.broker import Broker
 
 LISTENERS = {
     "listeners": "CLIENTS://127.0.0.1:9092,BROKERS://127.0.0.1:9093",

@@ -8,7 +8,9 @@ import sys
 import time
 import types
 import weakref
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from stepped import Request, refusal
@@ -18,14 +20,9 @@ from kafkastore._core import LazyRows
 from kafkastore.errors import CoordinatorNotAvailableError, InvalidRequestError
 from kafkastore.requests.context import DeferredAnswer, RequestContext
 from kafkastore.requests.registry import BY_NAME, MAX_ROWS
+from kafkastore.server.broker import Broker
 from kafkastore.server.kafka_apis import LARGE_BYTES, SLICE_S
 from unit.plain_messages import request_body, response
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from pathlib import Path
-
-    from kafkastore.server.broker import Broker
 
 HEARTBEAT = BY_NAME["Heartbeat"]
 REASSIGNMENTS, DESCRIBE_CONFIGS = BY_NAME["ListPartitionReassignments"], BY_NAME["DescribeConfigs"]

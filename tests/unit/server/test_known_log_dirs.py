@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from world import broker_config, run, running_broker, started_broker
@@ -11,12 +11,8 @@ from world import broker_config, run, running_broker, started_broker
 from kafkastore.errors import StartupError
 from kafkastore.metadata.image import NO_LEADER
 from kafkastore.metadata.sqlite import SqliteStore
+from kafkastore.server.broker import Broker
 from kafkastore.server.known_log_dirs import missing, refuse_missing, remember
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kafkastore.server.broker import Broker
 
 
 async def stopped(folder: Path, directories: str) -> None:

@@ -8,21 +8,18 @@ import selectors
 import sys
 import time
 import types
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from world import running_broker
 
+from kafkastore.requests.context import RequestContext
 from kafkastore.server.loop_lag import BOUNDS_S, LINES_APART_S, LONG_S, ControlLoop, LoopLag, lag_of
 from kafkastore.server.recent_maxima import RECENT_S
 
 from .test_kafka_apis import answered, heartbeat
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from pathlib import Path
-
-    from kafkastore.requests.context import RequestContext
 
 
 class Clock:

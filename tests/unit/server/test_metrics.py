@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from stepped import Engine
 from world import run, running_broker
 
 from kafkastore.metadata.image import NO_LEADER, PartitionState, TopicImage
 from kafkastore.server.loop_lag import LoopLag
 from kafkastore.server.metrics import cluster_figures, loop_figures
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from stepped import Engine
 
 ID = bytes(range(16))
 

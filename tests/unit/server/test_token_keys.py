@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,10 +13,6 @@ from kafkastore._core import StartError
 from kafkastore.config import BrokerConfig
 from kafkastore.server import token_keys
 from kafkastore.server.token_keys import TokenKeys
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
 
 SETTINGS = {
     "listeners": "SASL_PLAINTEXT://127.0.0.1:9092",

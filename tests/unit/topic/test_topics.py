@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 from member_world import LIMIT_S, until
@@ -19,15 +21,10 @@ from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.metadata.image import NO_LEADER, BrokerImage, MetadataImage, TopicImage
 from kafkastore.purgatory.turns import Turn
 from kafkastore.requests.context import AbandonedError
+from kafkastore.server.broker import Broker
 from kafkastore.topic.new_topic import NewTopic
 from kafkastore.topic.planner import TopicPlanner
 from unit.appends import append_records
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
-    from pathlib import Path
-
-    from kafkastore.server.broker import Broker
 
 
 def check(folder: Path, test: Callable[[Broker], Awaitable[None]], **properties: str) -> None:
@@ -70,85 +67,6 @@ def test_store_has_kafkas_layout(tmp_path: Path) -> None:
         assert json.loads((await store.get("/controller")).data)["brokerid"] == 1
         assert json.loads((await store.get("/brokers/ids/1")).data)["endpoints"] == ["PLAINTEXT://127.0.0.1:9092"]
         assert topic.topic_id
-
-    check(tmp_path, test)
-
-
-REFUSED: list[tuple[dict[str, Any], int, str]] = [
-    ({"name": ""}, 17, "Topic name is invalid: the empty string is not allowed"),
-    ({"name": ".."}, 17, "Topic name is invalid: '..' is not allowed"),
-    (
-        {"name": "a b"},
-        17,
-        "Topic name is invalid: 'a b' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'",
-    ),
-    (
-        {"name": "x" * 250},
-        17,
-        f"Topic name is invalid: the length of '{'x' * 250}' is longer than the max allowed length 249",
-    ),
-    ({"name": "__cluster_metadata"}, 42, "Creation of internal topic __cluster_metadata is prohibited."),
-    ({"name": "there"}, 36, "Topic 'there' already exists."),
-    ({"name": "one.two"}, 17, "Topic 'one.two' collides with existing topic: one_two"),
-    ({"partitions": 0}, 37, "Number of partitions was set to an invalid non-positive value."),
-    ({"partitions": 10_001}, 44, "Excessively large number of partitions per request."),
-    ({"replication_factor": 0}, 38, "Replication factor must be larger than 0, or -1 to use the default value."),
-    (
-        {"replication_factor": 3},
-        38,
-        "Unable to replicate the partition 3 time(s): The target replication factor of 3 cannot be reached because "
-        "only 1 broker(s) are registered or some brokers have all their log directories cordoned.",
-    ),
-    (
-        {"assignments": {0: [1]}, "partitions": 1},
-        42,
-        "A manual partition assignment was specified, but numPartitions was not set to -1.",
-    ),
-    (
-        {"assignments": {0: [1]}, "replication_factor": 1},
-        42,
-        "A manual partition assignment was specified, but replication factor was not set to -1.",
-    ),
-    ({"assignments": {1: [1]}}, 39, "partitions should be a consecutive 0-based integer sequence"),
-    ({"assignments": {0: []}}, 39, "The manual partition assignment includes an empty replica list."),
-    (
-        {"assignments": {0: [7]}},
-        39,
-        "The manual partition assignment includes broker 7, but no such broker is registered.",
-    ),
-    ({"assignments": {0: [1, 1]}}, 39, "The manual partition assignment includes the broker 1 more than once."),
-    (
-        {"partitions": 0, "replication_factor": 0},
-        38,
-        "Replication factor must be larger than 0, or -1 to use the default value.",
-    ),
-    (
-        {"configs": {"remote.storage.enable": "true"}},
-        40,
-        "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage.",
-    ),
-    ({"configs": {"foo": "1"}}, 40, "Unknown topic config name: foo"),
-    ({"configs": {"retention.ms": None}}, 40, "Null value not supported for topic configs: retention.ms"),
-    (
-        {"configs": {"retention.ms": "x"}},
-        40,
-        "Invalid value x for configuration retention.ms: Not a number of type LONG",
-    ),
-]
-
-
-@pytest.mark.parametrize(("arguments", "code", "message"), REFUSED, ids=[row[2][:40] for row in REFUSED])
-def test_creation_is_refused_with_kafkas_words_and_nothing_is_written(
-    tmp_path: Path, arguments: dict[str, Any], code: int, message: str
-) -> None:
-    async def test(broker: Broker) -> None:
-        for name in ("there", "one_two"):
-            await broker.services.topics.create(name)
-        with pytest.raises(KafkastoreError) as raised:
-            await broker.services.topics.create(**({"name": "new"} | arguments))
-        assert (raised.value.code, raised.value.client_message) == (code, message)
-        assert await broker.store.get_children("/brokers/topics") == ["one_two", "there"]
-        assert set(broker.services.engine.partitions) == {("there", 0), ("one_two", 0)}
 
     check(tmp_path, test)
 
@@ -198,41 +116,6 @@ def test_topic_grows_and_keeps_its_partitions(tmp_path: Path) -> None:
         assert services.engine.leases["a", 4][0] == 1
         assert await broker.store.exists("/brokers/topics/a/partitions/4/state") == 0
         assert len(json.loads((await broker.store.get("/brokers/topics/a")).data)["partitions"]) == 5
-
-    check(tmp_path, test)
-
-
-@pytest.mark.parametrize(
-    ("name", "count", "assignments", "code", "message"),
-    [
-        ("none", 2, None, 3, "This server does not host this topic-partition."),
-        ("a", 2, None, 37, "Topic already has 2 partition(s)."),
-        ("a", 1, None, 37, "The topic a currently has 2 partition(s); 1 would not be an increase."),
-        (
-            "a",
-            4,
-            [[1]],
-            39,
-            "Attempted to add 2 additional partition(s), but only 1 assignment(s) were specified.",
-        ),
-        (
-            "a",
-            3,
-            [[1, 9]],
-            39,
-            "The manual partition assignment includes broker 9, but no such broker is registered.",
-        ),
-    ],
-)
-def test_growth_is_refused_with_kafkas_words(
-    tmp_path: Path, name: str, count: int, assignments: list[list[int]] | None, code: int, message: str
-) -> None:
-    async def test(broker: Broker) -> None:
-        await broker.services.topics.create("a", partitions=2)
-        with pytest.raises(KafkastoreError) as raised:
-            await broker.services.topics.create_partitions(name, count, assignments)
-        assert (raised.value.code, raised.value.client_message) == (code, message)
-        assert len(broker.services.image.topics["a"].partitions) == 2
 
     check(tmp_path, test)
 
