@@ -289,8 +289,8 @@ impl Typed<'_> {
             return read.to_owned();
         }
         match &*field.kind {
-            "string" => format!("r.nullable_str()?"),
-            "bytes" | "records" => format!("r.nullable_slice()?"),
+            "string" => "r.nullable_str()?".to_owned(),
+            "bytes" | "records" => "r.nullable_slice()?".to_owned(),
             _ => format!("if r.is_there()? {{ Some({read}) }} else {{ None }}"),
         }
     }
