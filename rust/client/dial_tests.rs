@@ -115,7 +115,9 @@ fn a_listener_of_tls_is_told_by_its_alert() {
         let (mut client, _) = listener.accept().unwrap();
         let mut size = [0; 4];
         client.read_exact(&mut size).unwrap();
-        client.read_exact(&mut vec![0; u32::from_be_bytes(size) as usize]).unwrap();
+        client
+            .read_exact(&mut vec![0; u32::from_be_bytes(size) as usize])
+            .unwrap();
         client.write_all(&[21, 3, 3, 0, 2, 2, 50]).unwrap();
     });
     let mut connection = Connection::open(&server, ME, &Security::plaintext(), LIMITS.socket).unwrap();
