@@ -93,19 +93,22 @@ impl Following<'_> {
     }
 
     /// Appends the leader's batches, byte for byte, and takes over its high watermark and log start.
+    /// The log start comes first: `DeleteRecords` may have moved it into a batch, and a leader epoch that has lost its
+    /// first records to it begins there, so a diverging log is cut there. The leader's first batch then begins before
+    /// the end of this log, which takes that batch only when all its own records are deleted.
     ///
     /// # Errors
     /// Rejected with `CORRUPT_MESSAGE` when the bytes are no batches that follow the log; a storage failure, for which
     /// the caller takes the log directory offline.
     pub fn append(mut self, data: &PartitionData<'_>, now_ms: i64) -> Result<WantsFlush, AppendError> {
+        if data.log_start > self.log.log_start_offset() {
+            let start = data.log_start.min(self.log.log_end_offset());
+            self.log.advance_log_start_offset(start, start)?;
+        }
         let wants_flush = self.append_records(data.records, now_ms)?;
         let Self { partition, mut log } = self;
         let high_watermark = data.high_watermark.min(log.log_end_offset());
         partition.offsets().raise_high_watermark(high_watermark);
-        if data.log_start > log.log_start_offset() {
-            let start = data.log_start.min(log.log_end_offset());
-            log.advance_log_start_offset(start, start)?;
-        }
         partition.publish_offsets(&log);
         log.producers_mut()
             .on_high_watermark(partition.offsets().high_watermark());
@@ -118,13 +121,14 @@ impl Following<'_> {
         if records.is_empty() {
             return Ok(WantsFlush::No);
         }
-        let segments = self.log.segments().count();
+        let (segments, flushed) = (self.log.segments().count(), self.log.recovery_point());
         self.log.append_as_follower(records)?;
         self.partition
             .meter()
             .add(Count::ReplicationBytesIn, records.len() as u64);
         self.partition.flushing().note_unflushed(now_ms);
-        Ok(if self.log.is_flush_due() {
+        // A log that began anew within its first batch must reach the recovery point that the checkpoint still has.
+        Ok(if self.log.is_flush_due() || self.log.recovery_point() < flushed {
             WantsFlush::BeforeNextFetch
         } else if self.log.segments().count() > segments {
             WantsFlush::Soon
