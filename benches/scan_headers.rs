@@ -1,4 +1,4 @@
-//! Planning, and counts from batch headers, beside `pread` of the headers alone. spec: R5.3, R5.4
+//! Planning, and counts from batch headers, beside `pread` of the headers alone.
 
 #![expect(clippy::unwrap_used, reason = "a bench may panic")]
 

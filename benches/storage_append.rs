@@ -1,4 +1,4 @@
-//! Appending one batch, beside `pwrite` alone and validation alone. spec: R5.4
+//! Appending one batch, beside `pwrite` alone and validation alone.
 //!
 //! Rows: `append/<size>` (everything), `pwrite/<size>` (the limit), `overhead/<size>` (a disk that takes no time), and
 //! `create` (one log made).

@@ -1,4 +1,4 @@
-//! Index and timestamp lookups, in few segments and in many, and recovery beside the checksum alone. spec: R4.3, R5.4
+//! Index and timestamp lookups, in few segments and in many, and recovery beside the checksum alone.
 
 #![expect(clippy::unwrap_used, reason = "a bench may panic")]
 

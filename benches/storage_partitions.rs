@@ -1,5 +1,4 @@
-//! Many partitions: what it costs to create, fill, stop, start and recover them, and to keep them open. spec: R4.1,
-//! R4.2
+//! Many partitions: what it costs to create, fill, stop, start and recover them, and to keep them open.
 //!
 //! `cargo bench --bench storage_partitions -- [partitions] [bytes of each]` (1000 and 64 KiB; as a test 20 and 4 KiB).
 //! Rows: microseconds a partition and GB/s; resident memory and descriptors while all are open. Beside the recovery

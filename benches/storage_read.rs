@@ -1,4 +1,4 @@
-//! Reading from an offset, beside `pread` alone. spec: R5.4
+//! Reading from an offset, beside `pread` alone.
 //!
 //! Rows: `plan+resolve` at random offsets and at the log's end (no bytes of records touched), the same followed by the
 //! `pread` of what was found, and that `pread` alone.

@@ -1,4 +1,4 @@
-//! One hosted partition: its log, its lease, its offsets and the requests that wait for it (spec: R0.10).
+//! One hosted partition: its log, its lease, its offsets and the requests that wait for it.
 //!
 //! Place: `produce`, `fetch` and the control plane's appends call a partition; a partition calls `storage::Log`.
 //! Invariants: the lease and the log's end change only under the log's lock, so an append sees one lease from check to
@@ -76,7 +76,7 @@ pub struct Partition {
 }
 
 impl Partition {
-    /// Wraps an open log. `high_watermark` comes from the checkpoint (spec: R0.14).
+    /// Wraps an open log. `high_watermark` comes from the checkpoint.
     pub fn new(
         node_id: i32,
         topic: Arc<str>,

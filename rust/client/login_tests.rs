@@ -1,4 +1,4 @@
-//! A login against answers that a test makes. spec: R2.4
+//! A login against answers that a test makes.
 
 use super::*;
 use protocol::scram::server::{ClientFirst, ScramCredential, ScramExchange};

@@ -1,4 +1,4 @@
-//! Lists of servers. spec: R5.3
+//! Lists of servers.
 
 use super::parse_servers;
 

@@ -24,7 +24,7 @@ fn world(state: GroupState) -> World {
     world
 }
 
-// spec: R4.8; codes as Kafka's GroupMetadataManager gives them
+// codes as Kafka's GroupMetadataManager gives them
 #[test]
 fn a_heartbeat_is_judged_by_instance_member_generation_and_state() {
     let stable = world(GroupState::Stable);

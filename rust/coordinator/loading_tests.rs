@@ -91,7 +91,7 @@ impl KafkasLog {
     }
 }
 
-// spec: R4.8, KIP-98 and KIP-447
+// KIP-98 and KIP-447
 #[test]
 fn offsets_of_an_open_transaction_are_unstable_and_the_last_stable_one_is_answered() {
     let mut log = KafkasLog::new();
@@ -205,7 +205,7 @@ fn a_load_that_comes_too_late_is_nothing() {
     assert!(super::load(broker, groups, 0, second).unwrap().is_none());
 }
 
-// spec: R4.8, H18
+// H18
 #[test]
 fn a_log_of_several_reads_is_loaded_to_its_end() {
     let world = World::new();

@@ -1,5 +1,4 @@
-//! `OffsetCommit`: checked against the group's lease, appended to `__consumer_offsets`, answered when it is durable
-//! (spec R4.8, R3.3).
+//! `OffsetCommit`: checked against the group's lease, appended to `__consumer_offsets`, answered when it is durable.
 //!
 //! The check and the append are one step under the shard's lock, so that no commit of an older generation follows a
 //! rebalance in the log. An error of the group or of the append applies to every partition of the request. A partition

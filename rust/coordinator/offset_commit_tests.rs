@@ -22,7 +22,6 @@ fn with_member(world: &World, state: GroupState) {
     shard.lease("g").unwrap().add_member("m", None);
 }
 
-// spec: R4.8
 #[test]
 fn a_simple_consumer_commits_and_fetches_and_its_group_is_reported_once() {
     let world = World::new();
@@ -149,7 +148,6 @@ fn a_generation_in_a_group_that_is_not_there_has_kafkas_code_of_the_version() {
     assert_eq!(world.commit(members_only, &[("t", 0, 1)]), [ErrorCode::NONE]);
 }
 
-// spec: R3.3
 #[test]
 fn a_commit_is_answered_and_shows_when_every_replica_in_sync_has_it() {
     let world = World::with_replicas(&[NODE, 2]);
@@ -289,7 +287,7 @@ fn a_large_commit_is_left_to_another_thread_and_a_lying_one_closes_the_connectio
     assert!(world.fetched("g").unwrap().is_empty());
 }
 
-// spec: R4.8; the record of a commit is what Apache Kafka writes (`records`)
+// the record of a commit is what Apache Kafka writes (`records`)
 #[test]
 fn commits_survive_a_load_and_the_last_one_wins() {
     let world = World::new();
@@ -324,7 +322,6 @@ fn every_field_of_a_commit_is_the_same_before_and_after_a_load() {
 }
 
 /// Version 0 wrote to `ZooKeeper`, version 1 was the first that wrote to the topic of offsets.
-// spec: R4.8
 #[test]
 fn commits_of_versions_0_and_1_are_kept_with_the_others() {
     let world = World::new();

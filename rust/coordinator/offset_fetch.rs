@@ -1,4 +1,4 @@
-//! `OffsetFetch`: answers with the offsets that are durable when a row is read (spec R4.8). A group, topic or partition
+//! `OffsetFetch`: answers with the offsets that are durable when a row is read. A group, topic or partition
 //! is answered once, however often the request names it.
 //!
 //! A topic's rows are read under the shard's lock, which is released between topics, so that no long answer keeps

@@ -82,7 +82,6 @@ fn world() -> World {
     world
 }
 
-// spec: R4.8
 #[test]
 fn groups_topics_and_partitions_are_answered_once_in_the_order_they_are_named_first() {
     let world = world();
@@ -300,7 +299,6 @@ fn what_is_long_is_left_to_another_thread() {
     assert!(matches!(served, Ok(Served::Answered(_))) && out.len() > 3000 * 20);
 }
 
-// spec: R4.8
 #[test]
 fn partition_without_an_offset_is_unknown_in_version_0_alone() {
     let world = world();

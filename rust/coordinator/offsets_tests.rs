@@ -21,7 +21,7 @@ fn at(record_offset: i64) -> CommittedOffset {
 type Change = (bool, usize, i32);
 
 proptest! {
-    /// Spec R4.8: whatever the order in which records are folded, a commit that is the last record of its partition is
+    /// Whatever the order in which records are folded, a commit that is the last record of its partition is
     /// there, and nothing else is, as long as tombstones are folded behind what stands before them in the log.
     #[test]
     fn the_last_record_of_a_partition_wins(
@@ -66,7 +66,7 @@ proptest! {
     }
 }
 
-// spec: KIP-98
+// KIP-98
 #[test]
 fn a_tombstone_drops_earlier_offsets_of_open_transactions_and_no_later_ones() {
     let topic: Arc<str> = "t".into();

@@ -31,7 +31,6 @@ fn kafkas_records() -> Vec<(usize, Vec<u8>, Option<Vec<u8>>)> {
     found
 }
 
-// spec: R4.8
 #[test]
 fn records_of_kafka_are_written_again_byte_for_byte_in_the_same_partition() {
     let (mut offsets, mut others) = (0, 0);

@@ -26,7 +26,7 @@ fn of_t(partitions: &[i32]) -> Vec<(String, i32)> {
     partitions.iter().map(|index| ("t".to_owned(), *index)).collect()
 }
 
-// spec: R4.8, KIP-496
+// KIP-496
 #[test]
 fn the_offsets_that_are_asked_for_go_for_good_and_the_others_stay() {
     let world = World::new();
@@ -98,7 +98,6 @@ fn many_tombstones_go_in_batches() {
     assert!(left(&world).is_empty());
 }
 
-// spec: R4.8
 #[test]
 fn offsets_of_a_deleted_topic_go_in_every_group_and_those_of_the_next_of_its_name_stay() {
     let world = World::new();
@@ -124,7 +123,7 @@ fn expired(subscribed: &HashSet<String>, now_ms: i64, since_ms: Option<i64>) -> 
     }
 }
 
-// spec: R4.8, KIP-211
+// KIP-211
 #[test]
 fn an_offset_expires_by_its_own_time_or_that_of_its_commit_or_that_of_its_group() {
     let world = World::new();
@@ -170,7 +169,7 @@ fn offsets_of_subscribed_topics_and_those_with_a_commit_under_way_do_not_expire(
     assert_eq!(left(&world), of_t(&[1]));
 }
 
-// spec: KIP-98, KIP-211
+// KIP-98, KIP-211
 #[test]
 fn a_group_whose_only_offset_is_in_an_open_transaction_is_kept_until_its_end() {
     let world = World::new();

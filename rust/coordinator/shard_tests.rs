@@ -67,7 +67,7 @@ fn tombstones_are_folded_when_the_last_of_them_is_durable() {
     assert!(shard.rows("g", "t").is_none());
 }
 
-// spec: KIP-890; script `transactions` of the simulator, seeds 231 and 843
+// KIP-890; script `transactions` of the simulator, seeds 231 and 843
 #[test]
 fn repeated_marker_does_not_end_the_transaction_behind_it() {
     let mut shard = Shard::default();

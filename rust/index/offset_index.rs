@@ -1,4 +1,4 @@
-//! Offset → position of the batch that ends with that offset. spec: R4.2, R4.3
+//! Offset → position of the batch that ends with that offset.
 //!
 //! ```text
 //! file  := entry*

@@ -26,7 +26,6 @@ fn offset_index(path: PathBuf, entries: &[(i64, u32)]) -> OffsetIndex {
 }
 
 proptest! {
-    // spec: R4.3
     #[test]
     fn last_at_most_matches_naive(mut keys in prop::collection::vec(0u32..50, 0..40), target in 0u32..60) {
         keys.sort_unstable();
@@ -34,7 +33,6 @@ proptest! {
         prop_assert_eq!(last_at_most(keys.len(), &target, |index| keys[index]), naive);
     }
 
-    // spec: R4.3
     #[test]
     fn offset_lookup_matches_naive_active_and_sealed(
         steps in prop::collection::vec((1i64..20, 1u32..9000), 0..3000),
@@ -61,7 +59,6 @@ proptest! {
         prop_assert_eq!(active.lookup(&OsFileSystem, Offset(target)).unwrap(), naive);
     }
 
-    // spec: R4.3
     #[test]
     fn time_lookup_matches_naive(steps in prop::collection::vec((0i64..20, 1i64..9), 0..300), target in 0i64..4000) {
         let (_dir, path) = temp_file("a.timeindex");
@@ -82,7 +79,6 @@ proptest! {
     }
 }
 
-// spec: R4.2
 #[test]
 fn entries_are_kafkas_bytes() {
     let (dir, path) = temp_file("a.index");

@@ -1,4 +1,4 @@
-//! Timestamp → an offset below which no record has a later timestamp. spec: R4.2, R4.3
+//! Timestamp → an offset below which no record has a later timestamp.
 //!
 //! ```text
 //! file  := entry*

@@ -1,4 +1,4 @@
-//! The aborted transactions of a segment. spec: R4.2
+//! The aborted transactions of a segment.
 //!
 //! ```text
 //! file  := entry*

@@ -1,4 +1,4 @@
-//! The addresses that Java gets, followed as Java follows them. spec: R5.3
+//! The addresses that Java gets, followed as Java follows them.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Which exception an error becomes. spec: R5.3
+//! Which exception an error becomes.
 
 use super::{NativeError, panic_text};
 use base::place::Offset;

@@ -1,4 +1,4 @@
-//! Scans by number: read to their end, wrong numbers, failures that stay. spec: R5.3
+//! Scans by number: read to their end, wrong numbers, failures that stay.
 
 use serde_json::{Value, json};
 

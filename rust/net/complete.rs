@@ -1,4 +1,4 @@
-//! A loop's completions: the messages of other threads, and the operations whose deadline has come (spec: R0.8).
+//! A loop's completions: the messages of other threads, and the operations whose deadline has come.
 //!
 //! Every parked operation is answered exactly once: the code that takes the operation out of the table answers it.
 

@@ -24,7 +24,7 @@ fn answer(bytes: &[u8]) -> Outbox {
     outbox
 }
 
-// spec: R0.4: answers leave in the order of their requests
+// Answers leave in the order of their requests
 #[test]
 fn later_answers_wait_behind_a_parked_one() {
     let mut connection = connection();

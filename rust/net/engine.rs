@@ -215,7 +215,7 @@ impl Engine {
         }
     }
 
-    /// The control plane's own append, on the same path as a produce (spec: R3.1). `AppendDone` with `token` follows as
+    /// The control plane's own append, on the same path as a produce. `AppendDone` with `token` follows as
     /// an event.
     pub fn append(&self, token: u64, topic: &str, index: i32, batch: &mut [u8], acks: i16, timeout: Duration) {
         let now_ms = self.broker.context.clock.now_ms();

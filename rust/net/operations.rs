@@ -1,4 +1,4 @@
-//! A loop's parked operations and their timers (spec: R0.8).
+//! A loop's parked operations and their timers.
 //!
 //! Every operation is answered at most once: by an event or by its deadline; it is not answered when its connection is
 //! gone. Timers of operations that completed early stay in the heap until they are due, and then find nothing.
@@ -26,7 +26,7 @@ pub struct Framing {
     pub throttle_at: Option<u8>,
 }
 
-/// A control-plane append that waits (spec: R3.1).
+/// A control-plane append that waits.
 pub struct ParkedAppend {
     /// Its number, chosen by the caller's side for this loop.
     pub operation: u64,

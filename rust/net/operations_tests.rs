@@ -20,7 +20,6 @@ fn control() -> Operation {
     }
 }
 
-// spec: R0.8
 #[test]
 fn operations_come_due_in_the_order_of_their_deadlines() {
     let now = Instant::now();
@@ -56,7 +55,6 @@ impl Delayed for PutOff {
     }
 }
 
-// spec: R0.8
 #[test]
 fn an_operation_whose_deadline_is_put_off_comes_due_at_the_later_time() {
     let now = Instant::now();

@@ -1,4 +1,4 @@
-//! Runs the replica fetchers: a thread and one connection for each broker that this broker follows (spec: R0.15, R1.5).
+//! Runs the replica fetchers: a thread and one connection for each broker that this broker follows.
 //!
 //! A follower waits for one leader's answer at a time. [`ReplicaFetcher`] makes the requests and applies the responses,
 //! `broker_connection` sends them; this file has the threads and the pause after a failure.

@@ -1,6 +1,6 @@
 //! The network's start and stop: listeners, loops, and how other threads reach the loops.
 //!
-//! Nothing is served before [`Server::start`] (spec: R0.2). [`Server::stop`] accepts no more connections, waits for the
+//! Nothing is served before [`Server::start`]. [`Server::stop`] accepts no more connections, waits for the
 //! answers to requests in flight, and joins the threads.
 
 mod admission;

@@ -83,7 +83,7 @@ fn parts(value: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    //! How `path` is read. spec: R5.3
+    //! How `path` is read.
 
     use super::LogDirs;
 

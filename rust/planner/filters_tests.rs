@@ -1,4 +1,4 @@
-//! Pushed filters: what they leave is exactly what Spark would keep, or they are given back. spec: R5.3
+//! Pushed filters: what they leave is exactly what Spark would keep, or they are given back.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Leases on links: the last task removes them, age removes what was left, and nothing else is touched. spec: R5.3
+//! Leases on links: the last task removes them, age removes what was left, and nothing else is touched.
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;

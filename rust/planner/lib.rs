@@ -1,4 +1,4 @@
-//! The planner of a Spark read (spec R5.3): from the options of a data source to the shares of its tasks.
+//! The planner of a Spark read: from the options of a data source to the shares of its tasks.
 //!
 //! The steps: [`ReadOptions::parse`] reads the options, [`Wanted::narrow`] the pushed filters, [`plan`] fixes a closed
 //! range of offsets for each partition, [`cut`] cuts the ranges into shares. `requests` has all of it as JSON, for

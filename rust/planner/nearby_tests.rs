@@ -1,4 +1,4 @@
-//! Which files of a task's machine are taken for those of the plan. spec: R5.3
+//! Which files of a task's machine are taken for those of the plan.
 
 use std::fs;
 

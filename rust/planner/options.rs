@@ -2,7 +2,7 @@
 //!
 //! Parses text into one [`ReadOptions`]. Every mistake is one sentence that names the option, its value and the fix.
 //! Names are matched without regard to case. No file is looked at, and nothing is logged: warnings are given back.
-//! Source: Spark's "Structured Streaming + Kafka Integration Guide"; spec R5.3.
+//! Source: Spark's "Structured Streaming + Kafka Integration Guide".
 
 use std::collections::BTreeMap;
 use std::fmt::Display;

@@ -1,4 +1,4 @@
-//! The options: Spark's names and meanings, and one sentence for every mistake. spec: R5.3
+//! The options: Spark's names and meanings, and one sentence for every mistake.
 
 use std::collections::BTreeMap;
 

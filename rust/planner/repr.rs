@@ -26,7 +26,7 @@ pub(super) fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    //! How values are quoted. spec: R5.3
+    //! How values are quoted.
 
     use super::quoted;
 

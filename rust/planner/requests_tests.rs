@@ -1,4 +1,4 @@
-//! Questions and answers as JSON. spec: R5.3
+//! Questions and answers as JSON.
 
 use std::sync::Arc;
 

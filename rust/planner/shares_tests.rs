@@ -1,4 +1,4 @@
-//! Shares: about equal, in order, and together exactly the ranges. spec: R5.3
+//! Shares: about equal, in order, and together exactly the ranges.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
 //! A whole producer against a socket that loses answers, answers out of turn with errors, and keeps what it was sent as
-//! a broker would: each record once and in order. spec: R5.3
+//! a broker would: each record once and in order.
 //!
 //! The socket proves the producer's side: sequences, what is sent again, and when it gives up. That it is Kafka's
 //! protocol is proven with brokers (`tests/spark/test_sink.py`).

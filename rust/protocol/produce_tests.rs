@@ -11,7 +11,6 @@ fn negative_versions_and_versions_above_13_are_refused() {
 /// Versions 0 to 2, from the message definitions of Kafka 3.9: acks -1, 1500 ms, topic `t` with partition 7.
 const OLD_REQUEST: &[u8] = b"\xff\xff\0\0\x05\xdc\0\0\0\x01\0\x01t\0\0\0\x01\0\0\0\x07\0\0\0\x03set";
 
-// spec: R4.4
 #[test]
 fn versions_0_to_2_have_no_transactional_id() {
     let expected = ProduceRequest {
@@ -41,7 +40,6 @@ fn versions_0_to_2_have_no_transactional_id() {
     }
 }
 
-// spec: R4.4
 #[test]
 fn old_responses_gain_the_throttle_time_and_then_the_append_time() {
     let mut request = ProduceRequest::default();

@@ -1,4 +1,4 @@
-//! Leaves records out of a batch, as compaction does. spec: R4.5
+//! Leaves records out of a batch, as compaction does.
 //!
 //! Two steps: [`RecordFilter::select`] asks the caller about each record, [`RecordFilter::write`] writes the batch with
 //! the selected records alone. Offsets, sequences, timestamps, headers, producer, leader epoch and codec stay as they

@@ -1,4 +1,4 @@
-//! A filtered batch has the offsets, the producer and the codec of the batch that it came from. spec: R4.5
+//! A filtered batch has the offsets, the producer and the codec of the batch that it came from.
 
 use proptest::prelude::*;
 

@@ -1,6 +1,6 @@
 //! The partition of a record with a key, as Kafka's default partitioner chooses it: murmur2 of the key.
 //!
-//! spec: `org.apache.kafka.common.utils.Utils.murmur2`, `BuiltInPartitioner.partitionForKey`
+//! `org.apache.kafka.common.utils.Utils.murmur2`, `BuiltInPartitioner.partitionForKey`
 
 const SEED: u32 = 0x9747_b28c;
 const M: u32 = 0x5bd1_e995;

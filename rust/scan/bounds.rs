@@ -3,7 +3,7 @@
 //! The upper limit is the high watermark: given by a broker, or from the checkpoint of the log directory (up to 5 s old
 //! beside a live broker, never too high; what a cleaner has passed is below it too), or, in a directory without that
 //! file (a bare copy), the end of the log. The limit is never past the last whole batch. Timestamps mean the same as in
-//! `ListOffsets`: the first offset whose timestamp is at least the one given. spec: R4.3, R5.3
+//! `ListOffsets`: the first offset whose timestamp is at least the one given.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;

@@ -1,4 +1,4 @@
-//! Bounds by time against a walk of everything, with whole, missing and damaged indexes. spec: R4.3, R5.3
+//! Bounds by time against a walk of everything, with whole, missing and damaged indexes.
 
 use std::fs;
 use std::os::unix::fs::FileExt;

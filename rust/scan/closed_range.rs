@@ -1,7 +1,6 @@
 //! What the bounds of a partition mean, whether its files or its brokers have told how far it may be read.
 //!
 //! Loss is what Spark's `failOnDataLoss` means by it: a start below the log start, an end beyond what can be read.
-//! spec: R5.3
 
 use super::bounds::{Bound, Limits};
 use super::{Result, ScanError};

@@ -1,4 +1,4 @@
-//! Splits cover a range exactly once. spec: R5.3
+//! Splits cover a range exactly once.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Segments with messages of magic 0 and 1, and v2 batches behind them, against a walk of every record. spec: R4.4
+//! Segments with messages of magic 0 and 1, and v2 batches behind them, against a walk of every record.
 
 use std::path::PathBuf;
 

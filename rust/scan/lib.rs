@@ -1,4 +1,4 @@
-//! Segments to Arrow: a topic's files read as columns, beside a live broker or without one (spec R5.3).
+//! Segments to Arrow: a topic's files read as columns, beside a live broker or without one.
 //!
 //! The steps of a scan: `plan` fixes a closed range of offsets for each partition and cuts it into [`Split`]s; a
 //! `SplitReader` turns one split into record batches. A split is self-contained: it may be sent to another process that

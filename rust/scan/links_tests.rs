@@ -1,4 +1,4 @@
-//! Links outlive their segments. spec: R5.3
+//! Links outlive their segments.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;

@@ -10,7 +10,7 @@
 //! as loss.
 //!
 //! What is loss, `closed_range` says. Gaps within a log are compaction; a segment that was removed from the middle by
-//! hand looks the same as compaction. spec: R5.3
+//! hand looks the same as compaction.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;

@@ -1,4 +1,4 @@
-//! What is planned, beside logs that are cut, deleted and swapped. spec: R5.3
+//! What is planned, beside logs that are cut, deleted and swapped.
 
 use std::fs;
 use std::os::unix::fs::FileExt;

@@ -1,4 +1,4 @@
-//! Summaries against a walk of every record. spec: R5.3
+//! Summaries against a walk of every record.
 
 use proptest::prelude::*;
 

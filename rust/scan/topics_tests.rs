@@ -1,4 +1,4 @@
-//! What is listed of log directories, and the sentences about what is none. spec: R5.3
+//! What is listed of log directories, and the sentences about what is none.
 
 use std::fs;
 use std::io::ErrorKind;

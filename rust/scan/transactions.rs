@@ -3,7 +3,7 @@
 //! The last stable offset is in no file: the newest producer snapshot has the transactions that were open at its
 //! offset, and the batches from there to the high watermark have the changes since. Aborted transactions are in the
 //! transaction index of the segment that holds their marker; markers behind the snapshot are read from the log itself,
-//! for a broker may write its index later than its log. spec: R4.2, R4.4
+//! for a broker may write its index later than its log.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Open and aborted transactions against the broker's own view. spec: R4.2, R4.4, R5.3
+//! Open and aborted transactions against the broker's own view.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The aborted transactions that a `read_committed` reader of a slice must skip. spec: R3.6
+//! The aborted transactions that a `read_committed` reader of a slice must skip.
 //!
 //! A slice may end long before the last stable offset; the next read gets the transactions behind it. The slice's end
 //! offset is not known without reading the slice, so the segment's index gives an upper bound: the offset of the first

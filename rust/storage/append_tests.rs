@@ -14,7 +14,6 @@ fn bytes_of(bench: &Bench) -> Vec<u8> {
     std::fs::read(bench.file(0, ".log")).unwrap()
 }
 
-// spec: R4.1
 #[test]
 fn batches_get_the_next_offsets_and_the_leaders_epoch() {
     let bench = Bench::new(&[]);
@@ -159,7 +158,7 @@ fn a_follower_keeps_offsets_and_epochs_and_leaves_out_a_cut_batch() {
     assert_eq!(again.code(), ErrorCode::CORRUPT_MESSAGE, "it has these already");
 }
 
-// spec: R0.15; H26
+// H26
 #[test]
 fn a_follower_takes_nothing_where_a_bit_has_changed_on_the_way() {
     let (leader, follower) = (Bench::new(&[]), Bench::new(&[]));
@@ -175,7 +174,7 @@ fn a_follower_takes_nothing_where_a_bit_has_changed_on_the_way() {
     assert_eq!(copy.log_end_offset(), Offset(0), "not the sound batch before it either");
 }
 
-// spec: H16: DeleteRecords may leave a leader's start within a batch.
+// H16: DeleteRecords may leave a leader's start within a batch.
 #[test]
 fn an_empty_log_keeps_its_start_within_the_first_batch_and_another_takes_none_that_it_has_a_part_of() {
     let (leader, follower) = (Bench::new(&[]), Bench::new(&[]));
@@ -253,7 +252,7 @@ fn flush_messages_asks_for_a_flush() {
     assert!(!bench.append(&mut log, 2, 10).needs_flush);
 }
 
-/// spec: R0.15: whatever the run that is written at once, segments and indexes are those of batches written one by one.
+/// Whatever the run that is written at once, segments and indexes are those of batches written one by one.
 #[test]
 fn follower_that_writes_many_batches_at_once_keeps_what_one_by_one_gives() {
     let configs: [&[(&str, &str)]; 4] = [

@@ -7,7 +7,6 @@
 //! The same frame with other lines holds leader epochs ([`super::leader_epochs`]). An empty file is an empty
 //! checkpoint, as in Kafka. A checkpoint is written whole with [`Durability::Synced`]; calls for one file may not
 //! overlap.
-//! spec: R4.2
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -6,7 +6,6 @@ use super::*;
 use crate::test_fixtures::{fixture, fixture_text};
 use ::io::OsFileSystem;
 
-// spec: R4.2
 #[test]
 fn offset_checkpoints_are_byte_for_byte_kafkas() {
     for name in [

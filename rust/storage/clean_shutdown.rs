@@ -6,7 +6,6 @@
 //! The CRC ties [`super::closed_logs`] to the marker; Kafka ignores fields that it does not know. A stop was clean if
 //! the marker exists; the epoch (KIP-966) may be missing, as in files that older brokers wrote. Order: every log is
 //! synced before the marker is written, and the marker is durably removed before the start reads or writes a log.
-//! spec: R4.2
 
 use std::path::Path;
 

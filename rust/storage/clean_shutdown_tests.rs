@@ -7,7 +7,6 @@ use super::*;
 use crate::test_fixtures::{fixture, fixture_text};
 use ::io::{Fault, FaultFileSystem, OsFileSystem};
 
-// spec: R4.2
 #[test]
 fn the_marker_is_byte_for_byte_kafkas() {
     let epoch = decode(&fixture("kafka_cleanshutdown")).unwrap();

@@ -42,7 +42,6 @@ fn count_of(disk: &FaultFileSystem, op: &str) -> u64 {
         .sum()
 }
 
-// spec: R4.1
 #[test]
 fn an_unused_log_closes_without_a_call() {
     let disk = FaultFileSystem::new(Arc::new(OsFileSystem));
@@ -66,7 +65,6 @@ fn an_unused_log_closes_without_a_call() {
     assert_eq!(log.log_end_offset(), Offset(1));
 }
 
-// spec: R4.1
 #[test]
 fn many_logs_are_synced_by_two_calls_and_open_cleanly() {
     let disk = FaultFileSystem::new(Arc::new(OsFileSystem));

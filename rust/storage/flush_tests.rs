@@ -86,7 +86,7 @@ fn aborted_transactions_of_a_segment_that_was_flushed_to_its_end_survive_a_power
     }
 }
 
-// style 20: nothing retries a failed fsync and nothing is accepted after it
+// Nothing retries a failed fsync and nothing is accepted after it
 #[test]
 fn a_failed_sync_poisons_the_log() {
     let disk = FaultFileSystem::new(Arc::new(OsFileSystem));

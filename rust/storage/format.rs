@@ -10,7 +10,7 @@
 //!     leader-epoch-checkpoint  partition.metadata
 //! <log dir>/ .lock  meta.properties  .kafka_cleanshutdown  *-checkpoint
 //! ```
-//! All integers are big-endian. spec: R4.1, R4.2
+//! All integers are big-endian.
 
 use std::path::{Path, PathBuf};
 

@@ -5,7 +5,6 @@ use std::path::Path;
 use super::{file_name, file_path, parse_file_name, with_suffix};
 use base::place::Offset;
 
-// spec: R4.1
 #[test]
 fn file_names_have_twenty_digits() {
     assert_eq!(file_name(Offset(42), ".log"), "00000000000000000042.log");
@@ -16,7 +15,6 @@ fn file_names_have_twenty_digits() {
     );
 }
 
-// spec: R4.1
 #[test]
 fn names_parse_back_and_others_do_not() {
     assert_eq!(parse_file_name("00000000000000000042.log"), Some((Offset(42), ".log")));

@@ -1,5 +1,5 @@
 //! A *future* log: a copy of a log in another log directory, which follows the *current* one and takes its place.
-//! spec: R2.7, KIP-113
+//! KIP-113
 //!
 //! The future log follows as a replica does: it copies batches byte for byte, truncates by leader epochs, and starts
 //! anew when the current log starts above its end. The current log must not be cleaned meanwhile: a key whose older

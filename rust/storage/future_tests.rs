@@ -35,7 +35,7 @@ fn assert_same(current: &Log, copy: &Log) {
     assert_eq!(copy.epochs().latest_epoch(), current.epochs().latest_epoch());
 }
 
-// spec: R2.7, KIP-113
+// KIP-113
 #[test]
 fn a_future_log_gets_every_batch_of_every_segment() {
     let (bench, other) = (Bench::new(&[("segment.bytes", "1000")]), tempfile::tempdir().unwrap());

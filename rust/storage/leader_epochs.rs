@@ -9,7 +9,7 @@
 //! Durability: changes are in memory until [`EpochCache::flush`] (or an [`EpochFlush`] taken from
 //! [`EpochCache::begin_flush`]) returns. The log flushes the cache before its recovery point moves. The epochs that a
 //! crash loses are those of batches above the recovery point, and recovery assigns them again from these batches.
-//! Flushes of one partition may not overlap. Never decides about leadership. spec: R4.2
+//! Flushes of one partition may not overlap. Never decides about leadership.
 
 use std::fmt::Write as _;
 use std::path::Path;

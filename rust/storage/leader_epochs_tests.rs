@@ -23,7 +23,6 @@ fn pairs(cache: &EpochCache) -> Vec<(i32, i64)> {
         .collect()
 }
 
-// spec: R4.2
 #[test]
 fn the_file_is_byte_for_byte_kafkas() {
     let text = fixture_text("leader-epoch-checkpoint");
@@ -97,7 +96,7 @@ fn assigning_keeps_epochs_and_offsets_ascending() {
     }
 }
 
-// spec: R4.2; KIP-101, KIP-279
+// KIP-101, KIP-279
 #[test]
 fn end_offsets_are_those_that_kafka_answers() {
     let epochs = cache(&[(2, 10), (4, 20), (7, 30)]);

@@ -1,4 +1,4 @@
-//! Logs with messages of magic 0 and 1, alone and with v2 batches behind them: opened, read, looked up, cut. spec: R4.4
+//! Logs with messages of magic 0 and 1, alone and with v2 batches behind them: opened, read, looked up, cut.
 
 use std::fs;
 use std::path::Path;

@@ -3,8 +3,7 @@
 //! Opening makes the directory when missing, takes `.lock` (against a second kafkastore or Apache Kafka broker), and
 //! checks or writes `meta.properties`. The lock is held as long as the value lives. A directory whose disk fails is
 //! left out and the others go on; a wrong cluster, a wrong node or a running broker refuses the start. Checkpoint
-//! writes are durable when they return; two writes of the same checkpoint may not overlap. Never opens a log. spec:
-//! R4.2
+//! writes are durable when they return; two writes of the same checkpoint may not overlap. Never opens a log.
 
 use std::collections::{HashMap, HashSet};
 use std::io;

@@ -48,7 +48,6 @@ fn kafka_dir() -> tempfile::TempDir {
     dir
 }
 
-// spec: R4.2
 #[test]
 fn a_missing_directory_is_made_private_and_gets_ids_that_stay() {
     let parent = tempfile::tempdir().unwrap();
@@ -79,7 +78,6 @@ fn a_second_broker_is_refused_until_the_first_is_gone() {
     open(dir.path(), None).unwrap();
 }
 
-// spec: R4.2
 #[test]
 fn kafkas_directory_is_taken_as_it_is() {
     let dir = kafka_dir();
@@ -195,7 +193,6 @@ fn every_checkpoint_has_its_own_file() {
     }
 }
 
-// spec: R4.2
 #[test]
 fn one_failing_disk_leaves_the_others_online() {
     let (good, bad) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

@@ -6,7 +6,7 @@
 //! when the shortage lasts, the start fails. The start also fails when two directories hold the same partition. The
 //! caller gets every log that lacks durable records, and every partition that the last run had and that is missing
 //! now. An unreadable checkpoint only costs time: without recovery points every log is checked whole, without log start
-//! offsets each log begins at its first segment. spec: R4.2
+//! offsets each log begins at its first segment.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;

@@ -41,7 +41,6 @@ fn failed(request: &LoadRequest) -> Error {
     Error::io("read", &request.path, io::Error::from_raw_os_error(5))
 }
 
-// spec: R4.2
 #[test]
 fn logs_are_opened_with_what_the_checkpoints_say() {
     let (dir, opened) = log_dir(&[
@@ -156,7 +155,6 @@ fn a_disk_that_fails_before_any_log_is_offline_too() {
     }
 }
 
-// spec: R4.2
 #[test]
 fn corrupt_data_refuses_the_start() {
     let (_dir, opened) = log_dir(&["a-0", "a-1"]);

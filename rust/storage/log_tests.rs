@@ -36,7 +36,6 @@ fn a_log_is_not_made_over_another() {
     assert!(matches!(again, Err(Error::Taken { .. })));
 }
 
-// spec: R4.2
 #[test]
 fn a_closed_log_has_what_kafka_expects_and_takes_nothing_more() {
     let bench = Bench::new(&[]);
@@ -86,7 +85,6 @@ fn a_changed_configuration_counts_at_once() {
     assert_eq!(error.code(), ErrorCode::MESSAGE_TOO_LARGE);
 }
 
-// spec: R3.6
 #[test]
 fn open_transaction_whose_first_records_are_deleted_holds_readers_at_the_log_start() {
     let bench = Bench::new(&[]);

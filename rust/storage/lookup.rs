@@ -1,4 +1,4 @@
-//! From a timestamp to an offset. spec: R4.3
+//! From a timestamp to an offset.
 //!
 //! A binary search in [`super::peaks`] finds the first segment whose greatest timestamp is late enough, two more in the
 //! segment's indexes find a position, and a scan of the headers from there finds the batch. Only a batch that may hold

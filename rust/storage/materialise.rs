@@ -7,7 +7,6 @@
 //! Steps, in this order: (a) the directory, (b) `partition.metadata`, (c) the segment's `.log`. A crash between them
 //! leaves nothing, an empty directory or an empty log. A start opens an empty directory or log; the control plane
 //! creates a missing log again. No batch is written before (c), so a directory with a batch has its topic id.
-//! spec: R4.1, R4.2
 //!
 //! Durability: nothing here syncs; the first flush syncs all files, `partition.metadata` included. A failure poisons
 //! the log, like a failed write that cannot be cut off: the log directory goes offline and no write is acknowledged.

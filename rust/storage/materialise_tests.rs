@@ -64,7 +64,6 @@ fn a_new_log_is_empty_and_touches_no_file() {
     assert!(disk.counts().is_empty(), "{:?}", disk.counts());
 }
 
-// spec: R4.2
 #[test]
 fn the_first_append_makes_the_directory_and_writes_the_topic_id() {
     let (disk, bench) = faulty();
@@ -192,7 +191,6 @@ fn a_failure_poisons_the_log_and_nothing_is_acknowledged() {
     }
 }
 
-// spec: R4.1
 #[test]
 fn what_a_crash_leaves_half_made_is_nothing_or_an_empty_log() {
     for label in [

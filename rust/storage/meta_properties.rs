@@ -2,7 +2,7 @@
 //!
 //! A Java properties file. Version 1 has `node.id`, `directory.id`, `cluster.id`; version 0 (before KIP-631) has
 //! `broker.id` and perhaps `cluster.id`. Both versions are read; version 1 is written, in the key order of Kafka's own
-//! tool. The file is durable when [`MetaProperties::write`] returns. spec: R4.2
+//! tool. The file is durable when [`MetaProperties::write`] returns.
 
 use std::fmt::Write as _;
 use std::path::Path;

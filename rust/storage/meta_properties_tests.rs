@@ -7,7 +7,6 @@ use ::io::OsFileSystem;
 /// Sat Nov 21 12:54:32 UTC 2026
 const FIXTURE_MS: i64 = 1_795_265_672_000;
 
-// spec: R4.2
 #[test]
 fn the_file_is_byte_for_byte_what_kafka_storage_format_writes() {
     let meta = MetaProperties::read(&OsFileSystem, &fixture_path("")).unwrap().unwrap();

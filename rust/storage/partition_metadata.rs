@@ -4,7 +4,6 @@
 //! file := "version: 0\n" "topic_id: " id            id in base64; no newline at the end
 //! ```
 //! Written once, before the first batch. It tells a topic that was deleted and made again from the old one.
-//! spec: R4.2
 
 use std::path::Path;
 

@@ -4,7 +4,6 @@ use super::*;
 use crate::test_fixtures::{fixture, fixture_path, fixture_text};
 use ::io::OsFileSystem;
 
-// spec: R4.2
 #[test]
 fn the_file_is_byte_for_byte_kafkas() {
     let metadata = PartitionMetadata::read(&OsFileSystem, &fixture_path(""))

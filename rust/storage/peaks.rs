@@ -1,5 +1,5 @@
 //! The sealed segments whose greatest timestamp exceeds that of all segments before them: a binary search over these
-//! *peaks* finds the segment of a timestamp. spec: R4.3
+//! *peaks* finds the segment of a timestamp.
 //!
 //! The first segment whose greatest timestamp is late enough is always a peak, so only peaks are kept. Where timestamps
 //! rise from segment to segment, every segment is a peak. [`Peaks`] covers the sealed segments behind the segment that

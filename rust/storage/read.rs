@@ -1,4 +1,4 @@
-//! Reading: from an offset to a range of one segment's file. spec: R4.3
+//! Reading: from an offset to a range of one segment's file.
 //!
 //! Two steps. [`Log::plan_read`] runs under the log's lock and touches memory only, but for an index that is not in
 //! memory ([`Log::plan_read_at_once`] does not read that either): it finds the segment and where its index says to

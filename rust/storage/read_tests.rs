@@ -27,7 +27,6 @@ fn small() -> Bench {
     Bench::new(&[("segment.bytes", "6000"), ("index.interval.bytes", "300")])
 }
 
-// spec: R4.3
 #[test]
 fn every_offset_is_found_in_its_batch_with_every_bound_and_limit() {
     let bench = small();
@@ -67,7 +66,6 @@ fn every_offset_is_found_in_its_batch_with_every_bound_and_limit() {
 }
 
 proptest! {
-    // spec: R4.3
     #[test]
     fn reads_match_naive(batches in 1usize..60, from in 0i64..120, max_bytes in 0usize..5000, clean in any::<bool>()) {
         let bench = small();
@@ -96,7 +94,6 @@ fn damage_index(bench: &Bench, at: usize, mask: u8) {
 }
 
 proptest! {
-    // spec: R4.3
     #[test]
     fn reads_among_batches_larger_than_a_window_match_naive_with_a_whole_and_a_damaged_index(
         sizes in prop::collection::vec(prop_oneof![10usize..2_000, 7_000usize..20_000], 1..30),

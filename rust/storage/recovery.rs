@@ -10,7 +10,7 @@
 //!   file, nothing is cut, and the caller decides.
 //! - (d) Damaged or missing indexes below the recovery point are rebuilt from headers alone.
 //!
-//! Opening syncs no file: the recovery point stays, and the next flush covers the rebuilt files. spec: R4.1
+//! Opening syncs no file: the recovery point stays, and the next flush covers the rebuilt files.
 
 pub(super) mod check;
 mod cut;

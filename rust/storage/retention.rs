@@ -1,4 +1,4 @@
-//! Deleting old segments: by time, by size, and below the log start offset. spec: R4.5
+//! Deleting old segments: by time, by size, and below the log start offset.
 //!
 //! Deletes whole segments only, the oldest first, and never a segment that reaches above the high watermark. Files are
 //! renamed to `.deleted` at once and unlinked later by a [`Deletion`], so that readers can finish. A start removes

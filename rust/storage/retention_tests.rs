@@ -20,7 +20,6 @@ fn sample(pairs: &[(&str, &str)]) -> (Bench, Log) {
     (bench, log)
 }
 
-// spec: R4.5
 #[test]
 fn segments_older_than_retention_ms_go_and_the_start_follows() {
     let (bench, mut log) = sample(&[("retention.ms", "360000")]);
@@ -49,7 +48,6 @@ fn segments_older_than_retention_ms_go_and_the_start_follows() {
     assert_eq!((log.log_start_offset(), log.log_end_offset()), (Offset(4), Offset(10)));
 }
 
-// spec: R4.5
 #[test]
 fn the_oldest_segments_go_while_the_log_exceeds_retention_bytes() {
     let size = batch(0, 1, 100).len() * 2;
@@ -75,7 +73,6 @@ fn nothing_that_reaches_above_the_high_watermark_goes() {
     assert_eq!(log.log_start_offset(), Offset(4));
 }
 
-// spec: R4.5
 #[test]
 fn old_segments_behind_a_young_one_below_the_log_start_go_with_it() {
     let segment = (batch(0, 1, 100).len() * 2).to_string();

@@ -3,7 +3,6 @@
 //! Afterwards the files of the old segment are complete but not synced: final time index entry, index files, and a
 //! snapshot of the producer state at the new base offset. The next flush syncs them and moves the recovery point past
 //! the old segment. Every step may be repeated: a roll that failed half-way changes nothing that an append relies on.
-//! spec: R4.1
 
 use super::log::Log;
 use super::segment::Segment;

@@ -3,7 +3,6 @@
 use crate::testing::{Bench, batch, read_all};
 use base::place::{LeaderEpoch, Offset};
 
-// spec: R4.1
 #[test]
 fn append_rolls_when_segment_is_full() {
     let bytes = batch(0, 1, 100).len();
@@ -16,7 +15,6 @@ fn append_rolls_when_segment_is_full() {
     assert_eq!(read_all(&log, 0, 5, 10_000).len(), 5);
 }
 
-// spec: R4.1
 #[test]
 fn append_rolls_when_the_first_batch_is_old() {
     let bench = Bench::new(&[("segment.ms", "1000")]);
@@ -53,7 +51,6 @@ fn a_follower_rolls_when_offsets_jump_too_far() {
     assert_eq!(read_all(&log, 0, far + 1, 10_000), [(0, 1), (far, far + 1)]);
 }
 
-// spec: R4.2
 #[test]
 fn a_rolled_segment_has_its_index_files_and_a_snapshot_at_the_next_base() {
     let bench = Bench::new(&[]);
@@ -118,7 +115,7 @@ fn jitter_takes_time_off_a_segment() {
     assert_eq!(log.segment_count(), 2);
 }
 
-// spec: R4.1: `segment.jitter.ms`
+// `segment.jitter.ms`
 #[test]
 fn segments_roll_up_to_the_jitter_earlier_each_at_a_time_of_its_own() {
     let bench = Bench::new(&[("segment.ms", "1000"), ("segment.jitter.ms", "500")]);
@@ -137,7 +134,7 @@ fn segments_roll_up_to_the_jitter_earlier_each_at_a_time_of_its_own() {
     assert!(waits.len() > 3, "{waits:?}");
 }
 
-// spec: R4.1: `index.interval.bytes`
+// `index.interval.bytes`
 #[test]
 fn index_entries_are_an_interval_of_bytes_apart() {
     let bench = Bench::new(&[("index.interval.bytes", "1000")]);

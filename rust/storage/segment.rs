@@ -4,7 +4,7 @@
 //! *seals* the segment: its index files are complete, and only truncation or recovery changes it again.
 //!
 //! Invariants: `size` is the end of the last whole batch, whatever the file holds beyond it; base offset ≤ every offset
-//! in the segment; offsets and positions fit 32 bits relative to the base. spec: R4.1, R4.2
+//! in the segment; offsets and positions fit 32 bits relative to the base.
 //!
 //! Durability: nothing here syncs; [`super::flush`] does. [`Segment::append`] may overlap only with reads of bytes
 //! below `size`.
@@ -306,7 +306,7 @@ impl Segment {
         Ok(metadata.modified_ms)
     }
 
-    /// Whether a new segment must be begun before the append. spec: R4.1
+    /// Whether a new segment must be begun before the append.
     ///
     /// (a) no room, (b) too old, (c) an index is full, (d) offsets too far from the base.
     pub fn should_roll(&self, check: &RollCheck<'_>) -> bool {

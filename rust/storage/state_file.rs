@@ -2,7 +2,7 @@
 //!
 //! A replacement goes to `<name>.tmp`, then is renamed over the old file. With [`Durability::Synced`] the bytes are
 //! on disk before the rename and the rename before the return, so that a crash at any step leaves the old content or
-//! the new, never neither. Two replacements of one file may not overlap. spec: R4.2
+//! the new, never neither. Two replacements of one file may not overlap.
 
 use std::io;
 use std::path::Path;

@@ -7,7 +7,6 @@ use ::io::{Fault, FaultFileSystem, OsFileSystem};
 const OLD: &[u8] = b"old content";
 const NEW: &[u8] = b"the new content, which is longer";
 
-// spec: R4.2
 #[test]
 fn a_crash_or_error_at_any_step_leaves_the_old_content_or_the_new() {
     let mut steps = Vec::new();

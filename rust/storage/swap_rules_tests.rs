@@ -6,7 +6,6 @@ fn name(offset: i64, suffix: &str) -> String {
     crate::format::file_name(Offset(offset), suffix)
 }
 
-// spec: R4.2
 #[test]
 fn each_name_gets_the_verdict_of_kafkas_protocol() {
     let names = [

@@ -8,7 +8,6 @@
 //! <topic>-<partition>.<unique>-stray       not assigned to this broker when it was found; cut like `-delete`
 //! ```
 //! The partition stands after the last dash, the unique id after the last dot, so topics may contain both.
-//! spec: R4.1
 
 use std::fmt;
 use std::sync::Arc;

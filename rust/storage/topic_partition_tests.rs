@@ -2,7 +2,6 @@ use proptest::prelude::*;
 
 use super::*;
 
-// spec: R4.1
 #[test]
 fn directory_names_are_read_as_kafka_reads_them() {
     for (name, topic, partition, kind) in [

@@ -54,7 +54,7 @@ fn truncation_takes_producers_back() {
     assert_eq!((next.first_offset, next.is_duplicate), (Offset(1), false));
 }
 
-// spec: R3.4: the simulator saw acknowledged batches written again
+// The simulator saw acknowledged batches written again
 #[test]
 fn truncation_knows_producers_by_what_lies_below_the_log_start() {
     let bench = Bench::new(&[]);

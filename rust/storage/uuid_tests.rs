@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-// spec: R4.2; the texts are from files that Apache Kafka 4.3 wrote.
+// the texts are from files that Apache Kafka 4.3 wrote.
 #[test]
 fn text_and_bytes_agree_with_kafka() {
     for (text, bytes) in [

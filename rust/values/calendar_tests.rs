@@ -1,4 +1,4 @@
-//! Dates and times of texts; the expected values are those of Spark's cast. spec: R5.3
+//! Dates and times of texts; the expected values are those of Spark's cast.
 
 use super::{Zone, parse_date, parse_local_timestamp, parse_timestamp};
 

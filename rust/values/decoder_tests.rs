@@ -1,4 +1,4 @@
-//! Columns of values in every format and mode, hostile values among them. spec: R5.3
+//! Columns of values in every format and mode, hostile values among them.
 
 use std::collections::BTreeMap;
 

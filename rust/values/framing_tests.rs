@@ -1,4 +1,4 @@
-//! Frames of serializers. spec: R5.3
+//! Frames of serializers.
 
 use super::Frames;
 use crate::spec::Framing;

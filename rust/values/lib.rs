@@ -1,4 +1,4 @@
-//! Record values as typed columns: JSON, CSV, Avro and Protocol Buffers (spec R5.3).
+//! Record values as typed columns: JSON, CSV, Avro and Protocol Buffers.
 //!
 //! [`ValueSpec::parse`] checks the options and fetches schemas; [`ValueDecoder`] takes a column of values and gives a
 //! column of structs, with the rows whose value is bad. Each value stands alone: no byte of one is read as part of the

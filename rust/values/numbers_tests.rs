@@ -1,4 +1,4 @@
-//! Numbers as Java has them. spec: R5.3
+//! Numbers as Java has them.
 
 use super::{java_double, parse_decimal};
 

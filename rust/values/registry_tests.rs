@@ -1,4 +1,4 @@
-//! Questions to a registry that is not there, or answers wrongly. spec: R5.3
+//! Questions to a registry that is not there, or answers wrongly.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;

@@ -1,7 +1,4 @@
-"""aiokafka: produce, consume, seek, commit, admin. Its groups are in test_group_rebalance.py.
-
-spec: R0.4, R0.5, R4.3, R4.8
-"""
+"""aiokafka: produce, consume, seek, commit, admin. Its groups are in test_group_rebalance.py."""
 
 from __future__ import annotations
 
@@ -106,7 +103,6 @@ def test_one_megabyte_messages_pass_whole(broker: BrokerProcess, topic: str) -> 
     assert [as_sample(record) for record in asyncio.run(round_trip())] == sent
 
 
-# spec: R4.3
 def test_consumer_seeks_by_offset_and_by_time(broker: BrokerProcess, topic: str) -> None:
     async def seek() -> None:
         await produce(broker, topic, samples(200))
@@ -123,7 +119,6 @@ def test_consumer_seeks_by_offset_and_by_time(broker: BrokerProcess, topic: str)
     asyncio.run(seek())
 
 
-# spec: R4.8
 def test_group_resumes_at_its_committed_offset(broker: BrokerProcess, topic: str, name: str) -> None:
     sent = samples(100)
 

@@ -1,7 +1,4 @@
-"""Compacted topics as clients see them: keys that are missing, empty or huge, and what the broker says of the log.
-
-spec: R4.5
-"""
+"""Compacted topics as clients see them: keys that are missing, empty or huge, and what the broker says of the log."""
 
 from __future__ import annotations
 
@@ -49,7 +46,7 @@ def produce(bootstrap: str, topic: str, records: Sequence[tuple[bytes | None, by
     return answers
 
 
-# spec: R4.5; KIP-467
+# KIP-467
 def test_records_without_a_key_are_refused_with_their_batch(java: JavaTools, broker: BrokerProcess, name: str) -> None:
     topic = create_topic(broker.bootstrap, name, 1, COMPACTED)
     answers = produce(broker.bootstrap, topic, [(b"a", b"1"), (None, b"2"), (b"c", b"3"), (None, b"4")])
@@ -66,7 +63,6 @@ def test_records_without_a_key_are_refused_with_their_batch(java: JavaTools, bro
     assert produce(broker.bootstrap, topic, [(b"a", b"1")]) == [None]
 
 
-# spec: R4.5
 def test_empty_and_huge_keys_keep_their_last_values(broker_factory: BrokerFactory) -> None:
     broker = broker_factory(SOON)
     topic = create_topic(broker.bootstrap, "keys", 1, COMPACTED)
@@ -90,7 +86,6 @@ def wait_until_cleaned(broker: BrokerProcess, offset: int) -> None:
     wait_until(lambda: int(read_checkpoint(path).get("keys 0", 0)) >= offset, LIMIT_S, f"clean up to {offset}")
 
 
-# spec: R4.5, R4.8
 def test_kafka_log_dirs_tells_the_size_of_a_log_that_was_cleaned(
     java: JavaTools, broker_factory: BrokerFactory
 ) -> None:

@@ -1,6 +1,6 @@
 """Kafka Streams and Kafka Connect write each result exactly once while their process is killed.
 
-spec: KIP-129 and KIP-447 (Streams), KIP-618 (Connect's source connectors); H11, H14
+KIP-129 and KIP-447 (Streams), KIP-618 (Connect's source connectors); H11, H14
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""franz-go, the client most Go programs use: the admin client, an idempotent producer, plain reads and a group of two.
-
-spec: R0.4, R4.3, R4.8
-"""
+"""franz-go, the client most Go programs use: the admin client, an idempotent producer, plain reads and a group of
+two."""
 
 from __future__ import annotations
 
@@ -47,7 +45,6 @@ def test_admin_client_creates_a_topic_once(broker: BrokerProcess, name: str) -> 
         call("createTopic", broker.bootstrap, topic=name, partitions=3)
 
 
-# spec: R0.4
 @pytest.mark.parametrize("codec", CODECS)
 def test_records_of_an_idempotent_producer_are_read_back_as_sent(broker: BrokerProcess, topic: str, codec: str) -> None:
     sent = produced(broker, topic, 400, codec)
@@ -55,13 +52,11 @@ def test_records_of_an_idempotent_producer_are_read_back_as_sent(broker: BrokerP
     assert call("consume", broker.bootstrap, topic=topic, read_committed=True) == sent  # none is transactional
 
 
-# spec: R4.3
 def test_consumer_starts_at_a_time(broker: BrokerProcess, topic: str) -> None:
     sent = produced(broker, topic, 300)
     assert call("consume", broker.bootstrap, topic=topic, timestamp=START_TIME_MS + 123) == sent[123:]
 
 
-# spec: R4.8
 def test_group_resumes_at_its_committed_offset(broker: BrokerProcess, topic: str, name: str) -> None:
     sent = produced(broker, topic, 100)
     for first, last in ((0, 40), (40, 100)):
@@ -69,7 +64,6 @@ def test_group_resumes_at_its_committed_offset(broker: BrokerProcess, topic: str
         assert found == {"records": sent[first:last], "committed": {"0": last}}
 
 
-# spec: R0.9
 def test_two_members_share_the_partitions_and_one_takes_over(
     broker: BrokerProcess, new_topic: Callable[..., str], name: str
 ) -> None:

@@ -1,7 +1,4 @@
-"""Consumer groups that grow and shrink, members being processes (member.py), of each client library.
-
-spec: R0.9 (join: all known members re-joined; heartbeat: session kept or expired), R4.8
-"""
+"""Consumer groups that grow and shrink, members being processes (member.py), of each client library."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""Kafka's own Java clients: producers (plain, idempotent), consumers, a growing and shrinking group, the admin client.
-
-spec: R0.4, R0.5, R0.9, R4.3, R4.8
-"""
+"""Kafka's own Java clients: producers (plain, idempotent), consumers, a growing and shrinking group, the admin
+client."""
 
 from __future__ import annotations
 
@@ -73,7 +71,6 @@ def test_log_append_time_replaces_the_producers(
     assert all(record.timestamp is not None and record.timestamp > START_TIME_MS + 1_000_000 for record in read)
 
 
-# spec: R4.3
 def test_consumer_seeks_by_offset_and_by_time(java: JavaTools, broker: BrokerProcess, topic: str) -> None:
     sent = records(300)
     java.produce(broker.bootstrap, topic, sent, batch_size="500")
@@ -81,7 +78,6 @@ def test_consumer_seeks_by_offset_and_by_time(java: JavaTools, broker: BrokerPro
     assert as_sent(java.consume(broker.bootstrap, topic, from_timestamp=START_TIME_MS + 123)) == sent[123:]
 
 
-# spec: R4.8
 def test_group_resumes_at_its_committed_offset(java: JavaTools, broker: BrokerProcess, topic: str, name: str) -> None:
     sent = records(100)
     java.produce(broker.bootstrap, topic, sent)
@@ -97,7 +93,6 @@ def test_group_resumes_at_its_committed_offset(java: JavaTools, broker: BrokerPr
     assert java.call("groupOffsets", broker.bootstrap, group=name) == {f"{topic}-0": 100}
 
 
-# spec: R0.9
 @pytest.mark.parametrize("assignor", ["RangeAssignor", "CooperativeStickyAssignor"])
 def test_partitions_follow_members_that_join_and_leave(
     java: JavaTools, broker: BrokerProcess, new_topic: Callable[..., str], name: str, assignor: str

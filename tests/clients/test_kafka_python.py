@@ -1,7 +1,4 @@
-"""kafka-python: produce, consume, seek, commit, admin. Its groups are in test_group_rebalance.py.
-
-spec: R0.4, R0.5, R4.3, R4.8
-"""
+"""kafka-python: produce, consume, seek, commit, admin. Its groups are in test_group_rebalance.py."""
 
 from __future__ import annotations
 
@@ -116,7 +113,6 @@ def test_one_megabyte_messages_pass_whole(broker: BrokerProcess, topic: str) -> 
         assert [as_sample(record) for record in take(reader, 3)] == sent
 
 
-# spec: R4.3
 def test_consumer_seeks_by_offset_and_by_time(broker: BrokerProcess, topic: str) -> None:
     sent = samples(200)
     produce(broker, topic, sent)
@@ -134,7 +130,6 @@ def test_consumer_seeks_by_offset_and_by_time(broker: BrokerProcess, topic: str)
         )
 
 
-# spec: R4.8
 def test_group_resumes_at_its_committed_offset(broker: BrokerProcess, topic: str, name: str) -> None:
     sent = samples(100)
     produce(broker, topic, sent)

@@ -1,7 +1,4 @@
-"""Kafka's own command line tools on a started broker and, for kafka-dump-log, on its directory.
-
-spec: R4.1, R4.2 (Kafka's tools read our directories)
-"""
+"""Kafka's own command line tools on a started broker and, for kafka-dump-log, on its directory."""
 
 from __future__ import annotations
 
@@ -109,7 +106,6 @@ def dump(java: JavaTools, *args: str) -> ToolResult:
     return result
 
 
-# spec: R4.1, R4.2
 def test_kafka_dump_log_accepts_the_directory(
     java: JavaTools, broker: BrokerProcess, new_topic: Callable[..., str]
 ) -> None:

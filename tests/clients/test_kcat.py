@@ -1,7 +1,4 @@
-"""kcat as Debian packages it (librdkafka 2.0): the oldest protocol versions that any client of ours speaks.
-
-spec: R0.4, R4.3, R4.8
-"""
+"""kcat as Debian packages it (librdkafka 2.0): the oldest protocol versions that any client of ours speaks."""
 
 from __future__ import annotations
 

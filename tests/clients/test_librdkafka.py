@@ -1,9 +1,6 @@
 """librdkafka through confluent-kafka: produce, consume, seek, commit.
 
 Its groups are in test_group_rebalance.py, its admin client in test_librdkafka_admin.py.
-
-spec: R0.4 (produce and fetch, per partition), R0.5 (acks), R4.3 (lookup by offset and by timestamp), R4.8 (committed
-offsets)
 """
 
 from __future__ import annotations
@@ -79,7 +76,6 @@ def take(member: Consumer, count: int) -> list[Message]:
     raise AssertionError(f"{len(messages)} of {count} records after 30 s")
 
 
-# spec: R0.4, R0.5
 @pytest.mark.parametrize("acks", ["0", "1", "all"])
 @pytest.mark.parametrize("codec", CODECS)
 def test_records_are_read_back_as_they_were_produced(broker: BrokerProcess, topic: str, codec: str, acks: str) -> None:
@@ -99,7 +95,7 @@ def wait_for_end(broker: BrokerProcess, topic: str, offset: int) -> None:
     raise AssertionError(f"end offset of {topic} is not {offset}: {end_offsets(broker.bootstrap, topic)}")
 
 
-# spec: R0.4: an idempotent producer's batches are in order and there once, whatever its pipelining
+# An idempotent producer's batches are in order and there once, whatever its pipelining
 @pytest.mark.parametrize("codec", ["none", "zstd"])
 def test_idempotent_producer_writes_every_record_once_in_order(broker: BrokerProcess, topic: str, codec: str) -> None:
     sent = samples(5000)
@@ -127,7 +123,6 @@ def test_message_over_the_topic_limit_is_refused_and_the_next_one_passes(
     assert produce(broker, topic, [Sample(None, b"small", START_TIME_MS)]) == [0]
 
 
-# spec: R4.3
 def test_consumer_seeks_by_offset(broker: BrokerProcess, topic: str, name: str) -> None:
     sent = samples(300)
     produce(broker, topic, sent, batch_num_messages=10)
@@ -139,7 +134,6 @@ def test_consumer_seeks_by_offset(broker: BrokerProcess, topic: str, name: str) 
     member.close()
 
 
-# spec: R4.3
 def test_offsets_are_found_by_timestamp(broker: BrokerProcess, topic: str, name: str) -> None:
     sent = [Sample(None, b"%d" % i, START_TIME_MS + 10 * i) for i in range(1000)]
     produce(broker, topic, sent, batch_num_messages=50, compression_type="lz4")
@@ -155,7 +149,6 @@ def test_offsets_are_found_by_timestamp(broker: BrokerProcess, topic: str, name:
     member.close()
 
 
-# spec: R4.8
 def test_group_resumes_at_its_committed_offset(broker: BrokerProcess, topic: str, name: str) -> None:
     sent = samples(200)
     produce(broker, topic, sent)
@@ -192,7 +185,7 @@ def test_producing_to_an_unknown_topic_creates_it(broker: BrokerProcess, name: s
     assert len(read_topic(broker.bootstrap, name)) == 3
 
 
-# spec: R0.7, R0.9: a parked fetch is woken by the append, long before its wait is over
+# A parked fetch is woken by the append, long before its wait is over
 def test_record_reaches_a_waiting_consumer_at_once(broker: BrokerProcess, topic: str, name: str) -> None:
     produce(broker, topic, samples(1))
     member = consumer(broker, name, fetch_wait_max_ms=20_000)

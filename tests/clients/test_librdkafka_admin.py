@@ -153,7 +153,6 @@ def test_deleted_topic_is_gone_and_its_name_is_free(admin: AdminClient, broker: 
     assert produce(broker, topic, samples(1)) == [0]  # a new log, from offset 0
 
 
-# spec: R4.3
 def test_special_offsets_are_listed(admin: AdminClient, broker: BrokerProcess, topic: str) -> None:
     sent = samples(50)
     produce(broker, topic, sent)

@@ -228,7 +228,6 @@ def test_broker_without_the_key_imports_nothing_of_the_metrics() -> None:
 
 
 def test_cleanings_show_on_the_page(broker_factory: BrokerFactory) -> None:
-    """spec: R4.5"""
     soon = {"log.cleaner.backoff.ms": "100", "log.cleaner.min.cleanable.ratio": "0.01"}
     broker = broker_factory({LISTENER: "127.0.0.1:0", **soon}, kind="kafkastore")
     create_topic(

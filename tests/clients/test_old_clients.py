@@ -7,8 +7,6 @@ at the same offsets.
 `make test` plays each version of each client, and each codec in magic 0 (kafka-python up to 0.9, Java up to 0.9) and in
 magic 1 (the others): a broker sees no more of a client than its versions of requests, a magic and a codec. `make proof`
 plays each version with each codec.
-
-spec: R4.4, R4.8
 """
 
 from __future__ import annotations
@@ -84,7 +82,6 @@ def read_now(bootstrap: str, topic: str, count: int, **config: Any) -> list[tupl
     return found
 
 
-# spec: R4.4
 @pytest.mark.parametrize(
     ("version", "codec"),
     played(
@@ -120,7 +117,6 @@ def test_kafka_python_of_2019_creates_and_deletes_topics(broker: BrokerProcess, 
     assert answers["deleted"] == [[name, 0]]
 
 
-# spec: R4.4
 @pytest.mark.parametrize(
     ("version", "codec"),
     played(
@@ -143,7 +139,6 @@ def test_java_client_of_before_0_11_shares_a_topic_with_a_current_client(
     assert read == [*(f"{offset} {value}" for offset, value in everything), f"committed {2 * COUNT}"]
 
 
-# spec: R4.4
 @pytest.mark.parametrize("codec", played(("snappy", "lz4"), OLD_CODECS))
 def test_sarama_for_kafka_0_10_shares_a_topic_with_a_current_client(
     broker: BrokerProcess, topic: str, name: str, codec: str
@@ -162,7 +157,6 @@ def test_sarama_for_kafka_0_10_shares_a_topic_with_a_current_client(
     assert [tuple(record) for record in read] == everything
 
 
-# spec: R4.4
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy"])
 def test_librdkafka_that_takes_the_broker_for_0_9_shares_a_topic_with_a_current_client(
     broker: BrokerProcess, topic: str, name: str, codec: str
@@ -186,7 +180,6 @@ def test_librdkafka_that_takes_the_broker_for_0_9_shares_a_topic_with_a_current_
     member.close()
 
 
-# spec: R4.4
 @pytest.mark.parametrize("fallback", ["0.8.2", "0.9.0"])
 def test_kcat_that_takes_the_broker_for_an_old_one_reads_what_it_wrote(
     broker: BrokerProcess, topic: str, fallback: str
@@ -199,7 +192,6 @@ def test_kcat_that_takes_the_broker_for_an_old_one_reads_what_it_wrote(
     assert kcat(broker, *reading) == lines
 
 
-# spec: R4.4
 def test_old_client_is_refused_zstd_and_reads_what_precedes_it(broker: BrokerProcess, topic: str) -> None:
     produce_now(broker.bootstrap, topic, ["a"], "gzip")
     produce_now(broker.bootstrap, topic, ["b" * 1000], "zstd")  # less would be sent uncompressed

@@ -1,6 +1,6 @@
 """Transactions of five clients (``transactional.py``): what a reader sees of them, and which producers are fenced.
 
-spec: KIP-98 (transactions), KIP-447 (offsets with the group's metadata), KIP-890 (an epoch for each transaction); H14
+KIP-98 (transactions), KIP-447 (offsets with the group's metadata), KIP-890 (an epoch for each transaction); H14
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The tests of ``test_transactions.py`` for the Java clients, against three brokers with three replicas of each topic.
 
-spec: KIP-98, KIP-447, KIP-890; H14
+KIP-98, KIP-447, KIP-890; H14
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Consumers with a rack fetch from the follower in that rack (KIP-392; spec R3.5, R3.6, R0.13): three brokers in racks
+"""Consumers with a rack fetch from the follower in that rack (KIP-392): three brokers in racks
 a, b and c, the first of which leads.
 
 The clients' own counts for each connection tell which broker the bytes came from: librdkafka's statistics, the Java
@@ -220,7 +220,7 @@ def test_java_consumer_reads_from_the_follower_and_goes_on_at_the_leader(
 
 
 def test_record_reaches_the_followers_consumer_without_waiting_for_the_next_fetch(slow_to_fetch: Cluster) -> None:
-    """R0.13: a consumer at a follower gets a record one fetch later than at the leader; the follower sends that fetch
+    """A consumer at a follower gets a record one fetch later than at the leader; the follower sends that fetch
     at once where a consumer reads."""
     producer = Producer({"bootstrap.servers": slow_to_fetch.bootstrap, "acks": "all", "linger.ms": 0, "log_level": 0})
     reader = Reader(slow_to_fetch)

@@ -1,4 +1,4 @@
-"""``kafkastore cluster`` adds brokers to a cluster and removes brokers from it (spec R1.3, R1.4)."""
+"""``kafkastore cluster`` adds brokers to a cluster and removes brokers from it."""
 
 from __future__ import annotations
 
@@ -100,9 +100,7 @@ def ids(*nodes: int) -> str:
     return ",".join(map(str, nodes))
 
 
-def test_two_added_to_three_and_one_removed_move_the_least_possible(  # R1.4
-    three_of_five: Cluster, summary: list[str]
-) -> None:
+def test_two_added_to_three_and_one_removed_move_the_least_possible(three_of_five: Cluster, summary: list[str]) -> None:
     cluster = three_of_five
     fill(cluster)
     start(cluster, 4, 5)
@@ -130,7 +128,7 @@ def test_two_added_to_three_and_one_removed_move_the_least_possible(  # R1.4
     )
 
 
-def test_moves_of_added_brokers_lose_nothing_under_load(three_of_five: Cluster) -> None:  # R2.8
+def test_moves_of_added_brokers_lose_nothing_under_load(three_of_five: Cluster) -> None:
     cluster = three_of_five
     load = Load(cluster, TOPIC, "load", PARTITIONS, enable_idempotence=True)  # type: ignore[arg-type]
     load.run_until_acknowledged(1000)
@@ -165,7 +163,7 @@ def status(cluster: Cluster) -> str:
 
 
 @pytest.mark.parametrize("three_of_five", ON_ZOOKEEPER, indirect=True)  # what a killed command left is in nodes
-def test_command_that_was_killed_is_run_again_and_goes_on(three_of_five: Cluster) -> None:  # R1.4
+def test_command_that_was_killed_is_run_again_and_goes_on(three_of_five: Cluster) -> None:
     cluster = three_of_five
     begin_slowly(cluster)
     told = status(cluster)
@@ -182,7 +180,7 @@ def test_command_that_was_killed_is_run_again_and_goes_on(three_of_five: Cluster
     assert "moving: 0" in status(cluster)
 
 
-def test_cancelled_moves_leave_everything_where_it_was(three_of_five: Cluster) -> None:  # R1.4
+def test_cancelled_moves_leave_everything_where_it_was(three_of_five: Cluster) -> None:
     cluster = three_of_five
     before = {number: sorted(one.replicas) for number, one in partitions(cluster).items()}
     begin_slowly(cluster)
@@ -197,7 +195,7 @@ def test_cancelled_moves_leave_everything_where_it_was(three_of_five: Cluster) -
     assert "under-replicated: 0" in told
 
 
-def test_status_shows_unhealthy_partitions(cluster: Cluster) -> None:  # R1.3
+def test_status_shows_unhealthy_partitions(cluster: Cluster) -> None:
     cluster.create(TOPIC, 3, 3)
     cluster.create("lonely", 1, 1)
     status = ("status", "--bootstrap-server", cluster.bootstrap)
@@ -223,7 +221,7 @@ def test_status_shows_unhealthy_partitions(cluster: Cluster) -> None:  # R1.3
 
 
 @pytest.mark.parametrize("store", ["sqlite"])
-def test_faults_that_only_the_cluster_knows_are_named_and_nothing_moves(store: str, tmp_path: Path) -> None:  # R2.1
+def test_faults_that_only_the_cluster_knows_are_named_and_nothing_moves(store: str, tmp_path: Path) -> None:
     cluster = Cluster(tmp_path, store, size=2, overrides={"min.insync.replicas": "1"})
     try:
         cluster.start()
@@ -261,7 +259,7 @@ def test_faults_that_only_the_cluster_knows_are_named_and_nothing_moves(store: s
         cluster.close()
 
 
-def test_created_properties_start_a_cluster(tmp_path: Path) -> None:  # R1.3
+def test_created_properties_start_a_cluster(tmp_path: Path) -> None:
     folder = tmp_path / "made"
     ports = str(free_port(BROKERS_PORT))
     lines = command.run(
@@ -306,7 +304,7 @@ def create_one(cluster: Cluster, name: str) -> set[int]:
     }
 
 
-def test_removed_broker_gets_nothing_until_it_is_added(three_of_five: Cluster) -> None:  # R1.4
+def test_removed_broker_gets_nothing_until_it_is_added(three_of_five: Cluster) -> None:
     cluster = three_of_five
     start(cluster, 4, 5)
     server = ("--bootstrap-server", cluster.bootstrap)
@@ -343,7 +341,7 @@ def test_removed_broker_gets_nothing_until_it_is_added(three_of_five: Cluster) -
 
 def test_rebalance_evens_out_brokers_that_are_there_and_moves_the_least_possible(
     three_of_five: Cluster,
-) -> None:  # R1.4
+) -> None:
     cluster = three_of_five
     fill(cluster)
     cluster.create_on("uneven", [(1, 2)] * 9)

@@ -1,4 +1,4 @@
-"""A client that pretends to be a broker changes nothing on any listener (spec R0.11, R2.4)."""
+"""A client that pretends to be a broker changes nothing on any listener."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Brokers with two log directories each: replicas that move between them under load, and a directory that fails
-(KIP-113, KIP-112; spec R2.7, R4.7; H24, H27). Apache Kafka's tools drive the moves."""
+(KIP-113, KIP-112; H24, H27). Apache Kafka's tools drive the moves."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def finish(cluster: Cluster, load: Load, topic: str = TOPIC) -> None:
     assert len(set(values[0])) == len(values[0]), "a record is there twice"
 
 
-def test_kafkas_tools_move_leader_and_follower_under_load(  # R2.7, KIP-113
+def test_kafkas_tools_move_leader_and_follower_under_load(  # KIP-113
     cluster: Cluster, java: JavaTools, tmp_path: Path
 ) -> None:
     cluster.create(TOPIC)
@@ -205,7 +205,7 @@ def test_a_move_with_a_throttle_of_kafkas_tool_is_held_to_it(  # KIP-113
     summary.append(f"between log directories throttled to {RATE:,} B/s: {rate:,.0f} B/s moved")
 
 
-def test_a_leader_that_is_killed_while_it_moves_goes_on_when_it_is_back(cluster: Cluster) -> None:  # R2.7
+def test_a_leader_that_is_killed_while_it_moves_goes_on_when_it_is_back(cluster: Cluster) -> None:
     cluster.create(TOPIC, config={"segment.bytes": "1048576"})
     load = start_load(cluster, records=KILLED_WITH)
     for kill in range(4):

@@ -1,4 +1,4 @@
-"""A node of ZooKeeper makes a topic move: the tools of Apache Kafka 2.0 drive the cluster (spec R2.2, R2.5)."""
+"""A node of ZooKeeper makes a topic move: the tools of Apache Kafka 2.0 drive the cluster."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def replicas_told(four: FourBrokers) -> list[set[int]]:
     return [{int(replica) for replica in one["Replicas"].split(",")} for one in fields]
 
 
-def test_tool_of_kafka_2_moves_a_topic_under_load(four: FourBrokers, tmp_path: Path) -> None:  # R2.2, R2.5, R2.8
+def test_tool_of_kafka_2_moves_a_topic_under_load(four: FourBrokers, tmp_path: Path) -> None:
     load = start_load(four.cluster)
     plan = four.plan(tmp_path, four.target)
     topics = tmp_path / "topics.json"
@@ -85,7 +85,7 @@ def test_tool_of_kafka_2_moves_a_topic_under_load(four: FourBrokers, tmp_path: P
     four.assert_settled(four.target, without=four.old)
 
 
-def test_move_under_way_is_shown_and_refuses_another(four: FourBrokers, tmp_path: Path) -> None:  # R2.1
+def test_move_under_way_is_shown_and_refuses_another(four: FourBrokers, tmp_path: Path) -> None:
     load = start_load(four.cluster)
     hang(four.cluster.broker(four.new).pid)
     plan = four.plan(tmp_path, four.target)

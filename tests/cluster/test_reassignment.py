@@ -1,5 +1,5 @@
 """Four brokers, and a topic that moves off one of them under load with acks=all: no acknowledged record is lost or
-doubled, and removed replicas are deleted (spec R2.5, R2.8; KIP-455, H16). Apache Kafka's kafka-reassign-partitions
+doubled, and removed replicas are deleted (KIP-455, H16). Apache Kafka's kafka-reassign-partitions
 drives the move."""
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def start_load(cluster: Cluster) -> Load:
     return load
 
 
-def test_topic_moves_off_a_broker_under_load(four: FourBrokers, java: JavaTools, tmp_path: Path) -> None:  # R2.5, R2.8
+def test_topic_moves_off_a_broker_under_load(four: FourBrokers, java: JavaTools, tmp_path: Path) -> None:
     cluster = four.cluster
     plan = four.plan(tmp_path, four.target)
     load = start_load(cluster)
@@ -164,7 +164,7 @@ def test_move_to_a_broker_that_hangs_is_listed_and_cancelled(  # KIP-455
 
 
 @pytest.mark.parametrize("four", ON_ZOOKEEPER, indirect=True)  # the next controller comes by its session
-def test_next_controller_completes_the_moves_of_a_killed_one(four: FourBrokers) -> None:  # R2.4, H16
+def test_next_controller_completes_the_moves_of_a_killed_one(four: FourBrokers) -> None:  # H16
     cluster = four.cluster
     load = start_load(cluster)
     hang(cluster.broker(four.new).pid)

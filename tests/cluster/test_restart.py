@@ -1,4 +1,4 @@
-"""A broker that is back answers no client until it knows the cluster's metadata (spec R2.8)."""
+"""A broker that is back answers no client until it knows the cluster's metadata."""
 
 from __future__ import annotations
 

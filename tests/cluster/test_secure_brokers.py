@@ -1,5 +1,5 @@
 """Brokers that reach each other by TLS and SASL: they replicate and fail over as without, and nobody else is a broker
-(KIP-103; spec R1.5, R2.4)."""
+(KIP-103)."""
 
 from __future__ import annotations
 

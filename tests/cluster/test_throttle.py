@@ -1,4 +1,4 @@
-"""Kafka's kafka-reassign-partitions and ``kafkastore cluster`` limit moves to a rate (KIP-73; spec R1.4, R2.2).
+"""Kafka's kafka-reassign-partitions and ``kafkastore cluster`` limit moves to a rate (KIP-73).
 
 The rate is measured as the bytes that reach the new replicas between two moments, divided by the seconds between them.
 """
@@ -105,9 +105,7 @@ def test_move_with_a_throttle_of_kafkas_tool_is_held_to_it(  # KIP-73
     summary.append(f"throttled to {RATE:,} B/s: {rate:,.0f} B/s moved, {produced:,.0f} B/s produced beside it")
 
 
-def test_command_holds_the_rate_and_takes_the_throttle_away(  # R1.4
-    four: FourBrokers, tmp_path: Path
-) -> None:
+def test_command_holds_the_rate_and_takes_the_throttle_away(four: FourBrokers, tmp_path: Path) -> None:
     server = ("--bootstrap-server", four.cluster.bootstrap)
     plan = ("--reassignment-json-file", four.plan(tmp_path, four.target))
     process = command.launch("reassign", *server, *plan, "--throttle", str(RATE))

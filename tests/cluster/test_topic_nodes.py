@@ -1,5 +1,4 @@
-"""Topics that the tools of Apache Kafka 2.0 write into the store, and topics whose node has lost the topic id
-(spec R2.3)."""
+"""Topics that the tools of Apache Kafka 2.0 write into the store, and topics whose node has lost the topic id."""
 
 from __future__ import annotations
 

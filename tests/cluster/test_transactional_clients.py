@@ -2,7 +2,7 @@
 some partitions of each transaction, so that markers and offsets go from broker to broker.
 
 `make test` plays Java's client and librdkafka, `make proof` seven clients: what one broker does with each of them is
-``clients/test_transactions.py``. spec: KIP-98, KIP-447, KIP-890; H14
+``clients/test_transactions.py``. KIP-98, KIP-447, KIP-890; H14
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A log directory that runs out of space: KAFKA_STORAGE_ERROR, it goes offline, the other serves, nothing is lost.
 
-spec: R4.7; reliability matrix F15, F17, H24
+H24
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""kill -9 under load: what was acknowledged is there after the restart, at its offset, and once.
-
-spec: R4.7 (acks), recovery after a crash; reliability matrix F2
-"""
+"""kill -9 under load: what was acknowledged is there after the restart, at its offset, and once."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """kill -9 of a broker that is cleaning: after the restart each key has its last value, and no older one came back.
 
-spec: R4.5, recovery after a crash. `rust/storage/cleaner/tests/faults.rs` fails every call of the cleaner one by one.
+`rust/storage/cleaner/tests/faults.rs` fails every call of the cleaner one by one.
 """
 
 from __future__ import annotations
@@ -40,7 +40,6 @@ def is_half_cleaned(folder: Path) -> bool:
     return folder.is_dir() and any(path.suffix in {".cleaned", ".swap"} for path in folder.iterdir())
 
 
-# spec: R4.5
 @pytest.mark.timeout(played(200, 600))
 def test_every_key_keeps_its_last_value_when_the_cleaning_broker_is_killed(
     broker_factory: BrokerFactory, summary: list[str]

@@ -1,4 +1,4 @@
-"""What a broker says when it is ready: where it is reached, and that nobody is asked who he is (spec R0.2)."""
+"""What a broker says when it is ready: where it is reached, and that nobody is asked who he is."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""Signals that ask a broker to stop, at any moment of its life: it ends soon, without a traceback, and nothing is lost.
-
-spec: R0.2
-"""
+"""Signals that ask a broker to stop, at any moment of its life: it ends soon, without a traceback, and nothing is
+lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever name a topic is asked for by, on whichever way, the broker serves and starts again (R2.1).
+"""Whatever name a topic is asked for by, on whichever way, the broker serves and starts again.
 
 The names, in ``peer/topic_names.py``, are those that Kafka keeps for itself, that a file, a link or a folder has in the
 log directory, that no file system takes. A name that is taken is an error of that topic alone. The nodes of a cluster:

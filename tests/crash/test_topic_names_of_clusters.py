@@ -1,5 +1,5 @@
 """Whatever name has a node in the store of a running cluster, on SQLite and on ZooKeeper: every broker goes on serving,
-the next controller too, and each starts again (R2.1)."""
+the next controller too, and each starts again."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ use crate::requests::{Fetch, Produce, Wanted, batch};
 const EVERY_MESSAGE: &[(&str, &str)] = &[("flush.messages", "1")];
 const OFFLINE: i16 = ErrorCode::KAFKA_STORAGE_ERROR.0;
 
-// spec: flush.messages
+// flush.messages
 #[test]
 fn an_answer_comes_only_after_the_sync() {
     let fs = HeldSync::default();
@@ -33,7 +33,7 @@ fn an_answer_comes_only_after_the_sync() {
     }
 }
 
-// spec: group commit: one sync answers everything that was appended before it began
+// group commit: one sync answers everything that was appended before it began
 #[test]
 fn appends_during_a_sync_share_the_next_one() {
     let fs = HeldSync::default();
@@ -105,7 +105,7 @@ fn only_the_first_dir_is_offline(broker: &TestBroker) {
     assert!(broker.broker().describe_log_dirs().iter().any(|d| d.error.0 == OFFLINE));
 }
 
-// spec: style 20; H25
+// H25
 #[test]
 fn a_failed_sync_is_never_acknowledged_and_takes_its_directory_offline() {
     for acks in [1, -1] {
@@ -118,7 +118,7 @@ fn a_failed_sync_is_never_acknowledged_and_takes_its_directory_offline() {
     }
 }
 
-// spec: style 20; H25
+// H25
 #[test]
 fn what_waited_behind_a_failed_sync_is_not_acknowledged_by_a_later_one() {
     let broker = with_two_dirs(EVERY_MESSAGE);
@@ -133,7 +133,7 @@ fn what_waited_behind_a_failed_sync_is_not_acknowledged_by_a_later_one() {
     only_the_first_dir_is_offline(&broker);
 }
 
-// spec: issue "Disk full"; H24
+// H24
 #[test]
 fn a_full_disk_is_reported_and_takes_only_its_directory_offline() {
     for fault in [Fault::NoSpace, Fault::ShortWrite, Fault::InputOutput] {

@@ -1,4 +1,4 @@
-//! Fetch: versions, bounds, limits, epochs, who may read (spec: R3.5, R3.6; KIP-74, KIP-320, KIP-516).
+//! Fetch: versions, bounds, limits, epochs, who may read (KIP-74, KIP-320, KIP-516).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,7 +43,7 @@ fn every_version_reads_by_name_or_by_id() {
     }
 }
 
-// spec: KIP-516
+// KIP-516
 #[test]
 fn unknown_topics_ids_and_partitions_have_different_errors() {
     let broker = with_batches(0, 0);
@@ -71,7 +71,7 @@ fn unknown_topics_ids_and_partitions_have_different_errors() {
     }
 }
 
-// spec: R0.10 (KIP-951)
+// KIP-951
 #[test]
 fn a_consumer_at_the_wrong_broker_gets_the_leader_from_version_16_on() {
     let broker = with_batches(0, 0);
@@ -93,7 +93,7 @@ fn a_consumer_at_the_wrong_broker_gets_the_leader_from_version_16_on() {
     }
 }
 
-// spec: KIP-320
+// KIP-320
 #[test]
 fn leader_epochs_older_and_newer_than_ours_are_refused() {
     let broker = with_batches(1, 10);
@@ -122,7 +122,6 @@ fn leader_epochs_older_and_newer_than_ours_are_refused() {
     }
 }
 
-// spec: R3.5
 #[test]
 fn offsets_outside_of_the_log_are_refused() {
     let broker = with_batches(3, 10);
@@ -144,7 +143,7 @@ fn offsets_outside_of_the_log_are_refused() {
     }
 }
 
-// spec: R3.5 (KIP-74)
+// KIP-74
 #[test]
 fn a_first_batch_larger_than_every_limit_is_returned_whole() {
     let broker = with_batches(2, 5000);
@@ -160,7 +159,7 @@ fn a_first_batch_larger_than_every_limit_is_returned_whole() {
     assert_eq!(answer.offsets(), [(0, vec![0]), (1, vec![])]);
 }
 
-// spec: R3.5 (KIP-74)
+// KIP-74
 #[test]
 fn only_the_first_non_empty_partition_may_exceed_the_limit() {
     let broker = with_batches(0, 0);
@@ -178,7 +177,6 @@ fn only_the_first_non_empty_partition_may_exceed_the_limit() {
     assert_eq!(answer.offsets(), [(1, vec![0]), (0, vec![])]);
 }
 
-// spec: R3.5
 #[test]
 fn the_total_and_the_partition_limit_hold_for_what_follows_the_first_batch() {
     let broker = with_batches(4, 1000);
@@ -202,7 +200,6 @@ fn the_total_and_the_partition_limit_hold_for_what_follows_the_first_batch() {
     }
 }
 
-// spec: R3.5
 #[test]
 fn the_broker_s_own_limit_bounds_what_a_client_asks_for() {
     let options = Options {
@@ -218,7 +215,6 @@ fn the_broker_s_own_limit_bounds_what_a_client_asks_for() {
     assert!(client.fetch(&Fetch::now(0)).only().records.len() <= 2500);
 }
 
-// spec: R3.6
 #[test]
 fn read_committed_stops_at_an_open_transaction_and_names_the_aborted() {
     let broker = with_batches(1, 10);
@@ -249,7 +245,6 @@ fn read_committed_stops_at_an_open_transaction_and_names_the_aborted() {
     assert_eq!(row.aborted, [(5, 1)]);
 }
 
-// spec: R3.6
 #[test]
 fn read_committed_names_the_aborted_of_what_it_returns_and_no_others() {
     const TRANSACTIONS: i64 = 12;
@@ -354,7 +349,6 @@ fn a_client_that_fetches_as_a_follower_reads_nothing_and_commits_nothing() {
     assert_eq!(broker.partition(0).offsets().high_watermark, Offset(0));
 }
 
-// spec: R3.6
 #[test]
 fn an_assigned_follower_reads_to_the_log_end() {
     let broker = TestBroker::start();
@@ -375,7 +369,7 @@ fn an_assigned_follower_reads_to_the_log_end() {
     );
 }
 
-// spec: R3.5: large slices leave by sendfile, between headers, for several partitions at once
+// Large slices leave by sendfile, between headers, for several partitions at once
 #[test]
 fn slices_of_several_partitions_come_whole_by_sendfile() {
     let broker = with_batches(0, 0);

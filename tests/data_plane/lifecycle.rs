@@ -123,7 +123,6 @@ fn refuses_the_third(broker: &TestBroker) {
     }
 }
 
-// spec: R0.2
 #[test]
 fn a_stop_answers_parked_fetches_at_once_and_closes() {
     let broker = TestBroker::start();
@@ -137,7 +136,6 @@ fn a_stop_answers_parked_fetches_at_once_and_closes() {
     assert!(TcpStream::connect(("127.0.0.1", broker.port)).is_err());
 }
 
-// spec: R0.2
 #[test]
 fn a_stop_does_not_begin_what_was_pipelined_behind_a_parked_fetch() {
     let broker = TestBroker::start();
@@ -153,7 +151,6 @@ fn a_stop_does_not_begin_what_was_pipelined_behind_a_parked_fetch() {
     assert!(client.is_closed());
 }
 
-// spec: R0.2, R0.8
 #[test]
 fn a_stop_waits_for_parked_produces_up_to_its_timeout_and_then_answers_them() {
     let broker = TestBroker::start();
@@ -167,7 +164,6 @@ fn a_stop_waits_for_parked_produces_up_to_its_timeout_and_then_answers_them() {
     assert!(client.is_closed());
 }
 
-// spec: R0.8
 #[test]
 fn a_connection_that_the_control_plane_closes_takes_its_parked_fetch_with_it() {
     let broker = TestBroker::start();

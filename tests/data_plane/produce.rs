@@ -1,4 +1,4 @@
-//! Produce: acks, versions, refusals (spec: R0.4, R0.5, R0.10, R3.1, R3.2, R3.4).
+//! Produce: acks, versions, refusals.
 
 use base::error::ErrorCode;
 use base::place::{LeaderEpoch, Offset};
@@ -11,7 +11,6 @@ fn code(code: ErrorCode) -> (i16, i64) {
     (code.0, -1)
 }
 
-// spec: R0.5
 #[test]
 fn every_version_appends_and_answers_the_base_offset() {
     let broker = TestBroker::start();
@@ -31,7 +30,6 @@ fn every_version_appends_and_answers_the_base_offset() {
     );
 }
 
-// spec: R0.5
 #[test]
 fn acks_zero_is_not_answered_and_the_next_answer_is_the_next_request_s() {
     let broker = TestBroker::start();
@@ -43,7 +41,6 @@ fn acks_zero_is_not_answered_and_the_next_answer_is_the_next_request_s() {
     assert_eq!(answer.outcomes(), [(0, 2)]);
 }
 
-// spec: R0.5
 #[test]
 fn a_failed_acks_zero_closes_the_connection_and_says_why_once() {
     let broker = TestBroker::start();
@@ -55,7 +52,6 @@ fn a_failed_acks_zero_closes_the_connection_and_says_why_once() {
     assert!(lines[0].contains("acks=0"), "{lines:?}");
 }
 
-// spec: R0.5
 #[test]
 fn acks_minus_one_with_one_replica_is_answered_at_once() {
     let broker = TestBroker::start();
@@ -66,7 +62,6 @@ fn acks_minus_one_with_one_replica_is_answered_at_once() {
     );
 }
 
-// spec: R0.5
 #[test]
 fn other_acks_are_refused_and_nothing_is_written() {
     let broker = TestBroker::start();
@@ -83,7 +78,6 @@ fn other_acks_are_refused_and_nothing_is_written() {
     assert_eq!(broker.partition(0).offsets().log_end, Offset(0));
 }
 
-// spec: R0.4
 #[test]
 fn one_partition_s_error_does_not_fail_the_others() {
     let broker = TestBroker::start();
@@ -114,7 +108,6 @@ fn an_unknown_topic_id_has_another_error_than_an_unknown_partition() {
     assert_eq!(answer.outcomes(), [code(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)]);
 }
 
-// spec: R0.10
 #[test]
 fn without_a_lease_nothing_is_served() {
     let broker = TestBroker::start();
@@ -127,7 +120,6 @@ fn without_a_lease_nothing_is_served() {
     assert_eq!(broker.partition(0).offsets().log_end, Offset(0));
 }
 
-// spec: R0.10
 #[test]
 fn a_client_at_the_wrong_broker_gets_the_leader() {
     let broker = TestBroker::start();
@@ -138,7 +130,6 @@ fn a_client_at_the_wrong_broker_gets_the_leader() {
     assert_eq!(answer.partitions[0].current_leader, Some((FOLLOWER, 5)));
 }
 
-// spec: R3.4
 #[test]
 fn too_few_in_sync_replicas_refuse_acks_minus_one_only() {
     let broker = TestBroker::start();
@@ -161,7 +152,6 @@ fn all_replicas_are_enough_where_there_are_fewer_than_the_minimum() {
     assert_eq!(answer.outcomes(), [(0, 0)]);
 }
 
-// spec: R3.2
 #[test]
 fn clients_may_not_write_internal_topics() {
     let broker = TestBroker::start();
@@ -176,7 +166,6 @@ fn clients_may_not_write_internal_topics() {
     assert_eq!(broker.broker().partition(name, 0).unwrap().offsets().log_end, Offset(0));
 }
 
-// spec: R3.2
 #[test]
 fn a_partition_takes_exactly_one_batch_with_a_good_checksum() {
     let broker = TestBroker::start();
@@ -205,7 +194,6 @@ fn a_partition_takes_exactly_one_batch_with_a_good_checksum() {
     assert_eq!(answer.outcomes(), [(0, 0)], "the connection lives");
 }
 
-// spec: R3.2
 #[test]
 fn transactional_batches_without_a_transactional_id_and_control_batches_are_refused() {
     let broker = TestBroker::start();

@@ -1,4 +1,4 @@
-//! Clients over a quota: what their answers say, and that their connections serve nothing for so long (spec: R3.7).
+//! Clients over a quota: what their answers say, and that their connections serve nothing for so long.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Two brokers over TCP: the leader serves clients, the follower fetches by itself (spec: R0.11 to R0.15, R1.5).
+//! Two brokers over TCP: the leader serves clients, the follower fetches by itself.
 
 use base::error::ErrorCode;
 use base::place::Offset;
@@ -27,7 +27,6 @@ fn end_of(broker: &TestBroker, index: i32) -> i64 {
     broker.partition(index).offsets().log_end.get()
 }
 
-// spec: R0.5, R0.13
 #[test]
 fn acks_all_is_answered_when_the_follower_has_it() {
     let (leader, follower) = pair(1, &[("min.insync.replicas", "2")]);
@@ -43,7 +42,6 @@ fn acks_all_is_answered_when_the_follower_has_it() {
     });
 }
 
-// spec: R0.15
 #[test]
 fn many_partitions_and_large_batches_are_copied_byte_for_byte() {
     let (leader, follower) = pair(8, &[("segment.bytes", "4194304"), ("max.message.bytes", "3145728")]);
@@ -95,7 +93,6 @@ fn follower_refuses_records_with_a_changed_bit_and_logs_it() {
     );
 }
 
-// spec: R1.8
 #[test]
 fn leader_that_comes_back_elsewhere_is_found() {
     let (leader, follower) = pair(1, &[]);

@@ -30,7 +30,7 @@ fn incremental(version: i16, id: i32, epoch: i32) -> Fetch<'static> {
     }
 }
 
-// spec: KIP-227 (full, incremental)
+// KIP-227 (full, incremental)
 #[test]
 fn a_session_answers_every_partition_once_and_then_changes_only() {
     for version in [7, 12, 13, 18] {
@@ -51,7 +51,7 @@ fn a_session_answers_every_partition_once_and_then_changes_only() {
     }
 }
 
-// spec: KIP-227 (forget)
+// KIP-227 (forget)
 #[test]
 fn a_forgotten_partition_is_read_no_more() {
     let (_broker, mut client) = with_two_partitions();
@@ -65,7 +65,7 @@ fn a_forgotten_partition_is_read_no_more() {
     assert_eq!(client.fetch(&incremental(12, id, 2)).offsets(), [(0, vec![0])]);
 }
 
-// spec: KIP-227 (errors); as Kafka's SessionErrorContext: no session id, no partitions
+// KIP-227 (errors); as Kafka's SessionErrorContext: no session id, no partitions
 #[test]
 fn wrong_ids_epochs_and_ways_of_naming_are_errors_and_keep_the_session() {
     let (_broker, mut client) = with_two_partitions();
@@ -86,7 +86,7 @@ fn wrong_ids_epochs_and_ways_of_naming_are_errors_and_keep_the_session() {
     assert_eq!(client.fetch(&incremental(12, id, 1)).error, 0);
 }
 
-// spec: KIP-227 (epoch -1)
+// KIP-227 (epoch -1)
 #[test]
 fn a_closed_session_is_gone() {
     let (broker, mut client) = with_two_partitions();
@@ -116,7 +116,6 @@ fn without_room_a_fetch_works_without_a_session() {
     assert_eq!((second.error, second.session_id, second.partitions.len()), (0, 0, 2));
 }
 
-// spec: R0.7
 #[test]
 fn a_session_waits_for_the_partitions_it_remembers() {
     let (broker, mut client) = with_two_partitions();

@@ -109,7 +109,7 @@ fn check_late(deadline: Instant) {
     assert!(late <= LATE_LIMIT, "the last answer came {late:?} late");
 }
 
-// spec: R0.8; H29
+// H29
 #[test]
 fn ten_thousand_that_wait_are_answered_by_their_deadlines() {
     let wait = Duration::from_millis(1500);
@@ -118,7 +118,7 @@ fn ten_thousand_that_wait_are_answered_by_their_deadlines() {
     thunder.end_by(deadline, ErrorCode::REQUEST_TIMED_OUT, ErrorCode::NONE);
 }
 
-// spec: R0.8, R0.10; H29
+// H29
 #[test]
 fn ten_thousand_that_wait_are_answered_when_their_leader_goes() {
     let wait = Duration::from_secs(25);
@@ -135,7 +135,7 @@ fn ten_thousand_that_wait_are_answered_when_their_leader_goes() {
     thunder.end_by(Instant::now(), gone, gone);
 }
 
-// spec: R0.8; H29
+// H29
 #[test]
 fn ten_thousand_that_wait_leave_nothing_when_their_clients_go() {
     let wait = Duration::from_secs(2);

@@ -1,4 +1,4 @@
-//! The purgatory over the wire: delayed produces and delayed fetches (spec: R0.6 to R0.9).
+//! The purgatory over the wire: delayed produces and delayed fetches.
 
 use std::time::{Duration, Instant};
 
@@ -43,7 +43,6 @@ fn ends_exactly_after(wait: Duration, mut run: impl FnMut()) {
     panic!("answered {least:?} late at best");
 }
 
-// spec: R0.6, R0.8
 #[test]
 fn a_produce_that_no_replica_confirms_times_out_exactly_and_stays_in_the_log() {
     let broker = replicated(&[], 1);
@@ -63,7 +62,6 @@ fn a_produce_that_no_replica_confirms_times_out_exactly_and_stays_in_the_log() {
     assert_eq!(broker.partition(0).waiters().len(WaitKind::Produce), 0);
 }
 
-// spec: R0.6
 #[test]
 fn a_produce_waits_only_for_acks_minus_one_with_an_append_that_succeeded() {
     let broker = replicated(&[], 1);
@@ -80,7 +78,6 @@ fn a_produce_waits_only_for_acks_minus_one_with_an_append_that_succeeded() {
     assert_eq!(codes, expected, "only the appended one waits");
 }
 
-// spec: R0.8, R0.9
 #[test]
 fn a_produce_is_answered_when_the_high_watermark_moves() {
     let broker = replicated(&[], 1);
@@ -92,7 +89,6 @@ fn a_produce_is_answered_when_the_high_watermark_moves() {
     assert_eq!(client.produce_answer(12).outcomes(), [(0, 0)]);
 }
 
-// spec: R3.4
 #[test]
 fn a_produce_that_waits_fails_when_the_in_sync_set_shrinks_below_the_minimum() {
     let broker = replicated(&[("min.insync.replicas", "2")], 1);
@@ -104,7 +100,6 @@ fn a_produce_that_waits_fails_when_the_in_sync_set_shrinks_below_the_minimum() {
     assert_eq!(client.produce_answer(12).partitions[0].error, code);
 }
 
-// spec: R0.8, R0.10
 #[test]
 fn revoking_a_lease_answers_what_is_parked_at_once() {
     let broker = replicated(&[], 1);
@@ -121,7 +116,6 @@ fn revoking_a_lease_answers_what_is_parked_at_once() {
     assert!(start.elapsed() < LIMIT / 2);
 }
 
-// spec: R0.8, R0.9
 #[test]
 fn a_new_leader_epoch_answers_a_parked_fetch_of_the_old_one() {
     let broker = replicated(&[], 1);
@@ -142,7 +136,6 @@ fn a_new_leader_epoch_answers_a_parked_fetch_of_the_old_one() {
     assert!(start.elapsed() < Duration::from_secs(10));
 }
 
-// spec: R0.6, R0.8
 #[test]
 fn answers_keep_the_order_of_pipelined_produces_and_a_later_fetch_waits() {
     let broker = replicated(&[], 1);
@@ -165,7 +158,7 @@ fn answers_keep_the_order_of_pipelined_produces_and_a_later_fetch_waits() {
     assert_eq!(fetched.only().base_offsets(), [0, 1, 2]);
 }
 
-// spec: R0.8: a parked operation is watched once, however often it is called in vain
+// A parked operation is watched once, however often it is called in vain
 #[test]
 fn a_produce_called_in_vain_is_watched_once() {
     let broker = replicated(&[], 2);
@@ -185,14 +178,12 @@ fn a_produce_called_in_vain_is_watched_once() {
     }
 }
 
-// spec: R0.7 (wait > 0)
 #[test]
 fn a_fetch_without_a_wait_is_answered_at_once() {
     let broker = replicated(&[], 1);
     assert!(broker.connect().fetch(&Fetch::now(0)).only().records.is_empty());
 }
 
-// spec: R0.7 (it names partitions)
 #[test]
 fn a_fetch_without_partitions_is_answered_at_once() {
     let broker = replicated(&[], 1);
@@ -205,7 +196,6 @@ fn a_fetch_without_partitions_is_answered_at_once() {
     assert!(start.elapsed() < LIMIT / 2);
 }
 
-// spec: R0.7 (fewer bytes than min bytes)
 #[test]
 fn a_fetch_with_min_bytes_zero_or_reached_is_answered_at_once() {
     let broker = TestBroker::start();
@@ -226,7 +216,6 @@ fn a_fetch_with_min_bytes_zero_or_reached_is_answered_at_once() {
     assert!(start.elapsed() < LIMIT / 2);
 }
 
-// spec: R0.7 (no partition read failed)
 #[test]
 fn a_failed_partition_ends_the_wait_of_the_others() {
     let broker = TestBroker::start();
@@ -242,7 +231,6 @@ fn a_failed_partition_ends_the_wait_of_the_others() {
     assert!(start.elapsed() < LIMIT / 2);
 }
 
-// spec: R0.7, R0.8
 #[test]
 fn a_fetch_of_nothing_is_answered_exactly_when_its_wait_ends() {
     let broker = TestBroker::start();
@@ -254,7 +242,6 @@ fn a_fetch_of_nothing_is_answered_exactly_when_its_wait_ends() {
     assert_eq!(broker.partition(0).waiters().len(WaitKind::Fetch), 0);
 }
 
-// spec: R0.7, R0.9
 #[test]
 fn an_append_of_another_connection_wakes_a_fetch() {
     let broker = TestBroker::start();
@@ -268,7 +255,6 @@ fn an_append_of_another_connection_wakes_a_fetch() {
     }
 }
 
-// spec: R0.7
 #[test]
 fn a_fetch_waits_until_its_min_bytes_are_there() {
     let broker = TestBroker::start();
@@ -287,7 +273,6 @@ fn a_fetch_waits_until_its_min_bytes_are_there() {
     assert_eq!(consumer.fetch_answer(12).only().base_offsets(), [0, 1, 2]);
 }
 
-// spec: R0.9, R3.6
 #[test]
 fn a_fetch_sees_nothing_past_the_high_watermark_and_wakes_when_it_moves() {
     let broker = replicated(&[], 1);

@@ -1,4 +1,4 @@
-"""The rules of compacted topics (R4.5), with the events of their clients and what replicas hold at the end.
+"""The rules of compacted topics, with the events of their clients and what replicas hold at the end.
 
 A record has a key and a name of its own; a record without a value is a tombstone. Compaction removes records and never
 moves or changes one, so the rules of ``checker.py`` for losses and for equal replicas do not hold here.

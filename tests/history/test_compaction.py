@@ -147,7 +147,7 @@ CORRUPTIONS: dict[str, tuple[Callable[[CompactionHistory], None], set[str]]] = {
 
 @pytest.mark.parametrize(("corrupt", "broken"), CORRUPTIONS.values(), ids=CORRUPTIONS.keys())
 def test_corruption_is_named(corrupt: Callable[[CompactionHistory], None], broken: set[str]) -> None:
-    """R4.5, KIP-534."""
+    """KIP-534."""
     history = sound()
     corrupt(history)
     assert rules(history) == broken

@@ -1,5 +1,5 @@
 //! Opens one log, cleans it at a given time and closes it, as `tests/peer/java/LogCleaning.java` does it with Apache
-//! Kafka's own classes. spec: R4.5
+//! Kafka's own classes.
 //!
 //! A JSON request a line on standard input, a JSON answer a line on standard output. All the work is done by the main
 //! thread, so that a tracer can kill the program at its n-th call of a kind.

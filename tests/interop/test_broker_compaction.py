@@ -1,6 +1,6 @@
 """Two whole brokers, Apache Kafka's and ours, clean the same logs in the background and keep the same of them.
 
-spec: R4.5. The cleaners alone, and the logs: test_compaction.py, which `make test` plays; `make proof` this, too. Here
+The cleaners alone, and the logs: test_compaction.py, which `make test` plays; `make proof` this, too. Here
 the brokers choose logs and times themselves, so delete horizons are compared by their presence.
 """
 

@@ -1,5 +1,4 @@
-"""``kafkastore check`` beside a broker that writes, and on a directory that was damaged after a clean stop. spec:
-R4.2"""
+"""``kafkastore check`` beside a broker that writes, and on a directory that was damaged after a clean stop."""
 
 from __future__ import annotations
 

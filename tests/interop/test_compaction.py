@@ -1,6 +1,6 @@
 """Apache Kafka's cleaner and ours keep the same of the same logs, also when a kill cuts a cleaning short.
 
-spec: R4.5. `make compactions` compares hundreds of logs. Those of `make test` are the first of `make proof`: ten logs
+`make compactions` compares hundreds of logs. Those of `make test` are the first of `make proof`: ten logs
 have each kind of record, of batch and of configuration many times.
 """
 
@@ -45,7 +45,6 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LogCleaner]:
         yield cleaner
 
 
-# spec: R4.5
 @pytest.mark.timeout(played(120, 900))
 def test_logs_of_many_kinds_are_cleaned_as_apache_kafka_cleans_them(
     kafka: LogCleaner, ours: LogCleaner, tmp_path: Path
@@ -58,7 +57,6 @@ def test_logs_of_many_kinds_are_cleaned_as_apache_kafka_cleans_them(
     assert cleanings > len(SEEDS) / 2
 
 
-# spec: R4.1, R4.5
 def test_kafka_dump_log_accepts_cleaned_segments(
     java: JavaTools, kafka: LogCleaner, ours: LogCleaner, tmp_path: Path
 ) -> None:
@@ -137,7 +135,6 @@ def test_uncleaned_log_is_no_cleaned_log(kafka: LogCleaner, ours: LogCleaner, tm
 
 
 # ---- kills
-# spec: R4.1, R4.5
 def test_cleaning_of_ours_that_is_killed_at_any_rename_is_opened_by_apache_kafka(
     kafka: LogCleaner, tmp_path: Path
 ) -> None:
@@ -150,7 +147,6 @@ def test_cleaning_of_ours_that_is_killed_at_any_rename_is_opened_by_apache_kafka
     assert count > 10
 
 
-# spec: R4.1, R4.5
 def test_cleaning_of_apache_kafka_that_is_killed_is_opened_by_ours(ours: LogCleaner, tmp_path: Path) -> None:
     case = prepare(draw(KILLED_SEED), ours, tmp_path)
     assert case

@@ -1,6 +1,6 @@
 """A directory that Apache Kafka wrote is opened and served by ours with every record, and the other way round.
 
-spec: R4.1, R4.2 (formats are Kafka's), R4.3 (its indexes are used), LSO and aborted transactions from its files
+Formats are Kafka's, its indexes are used; LSO and aborted transactions from its files
 """
 
 from __future__ import annotations
@@ -127,7 +127,6 @@ def test_directory_of_ours_is_served_whole_by_apache_kafka(
     assert_same(expected, read_all(target, java, topics_of(against)))
 
 
-# spec: R4.1, R4.2
 def assert_dump_log_accepts(java: JavaTools, log_dir: Path, topics: set[str]) -> None:
     """kafka-dump-log on every file of the stopped broker: logs record by record, indexes against their logs."""
     folders = partition_folders(log_dir, topics)

@@ -2,8 +2,6 @@
 
 Magic 0 and 1, wrappers of each codec, wrappers that compaction has left with holes. The Java client of that release has
 read the same directory: `tests/fixtures/legacy`, whose README has the recipe.
-
-spec: R4.4
 """
 
 from __future__ import annotations
@@ -61,7 +59,6 @@ def broker_of_old_logs(request: pytest.FixtureRequest, broker_factory: BrokerFac
     return broker
 
 
-# spec: R4.4
 def test_newest_clients_read_a_directory_of_0_10_record_for_record(
     broker_of_old_logs: BrokerProcess, java: JavaTools
 ) -> None:
@@ -77,7 +74,6 @@ def test_newest_clients_read_a_directory_of_0_10_record_for_record(
     assert_check_finds_nothing(broker.log_dir)
 
 
-# spec: R4.4, R5.3
 def test_scan_reads_a_directory_of_0_10_record_for_record(broker_of_old_logs: BrokerProcess) -> None:
     broker = broker_of_old_logs
     broker.stop()
@@ -87,7 +83,6 @@ def test_scan_reads_a_directory_of_0_10_record_for_record(broker_of_old_logs: Br
         assert found == [{"offset": row.offset, "key": row.key, "value": row.value} for row in expected(topic)], topic
 
 
-# spec: R4.4
 def test_records_of_the_newest_client_follow_those_of_0_10(broker_of_old_logs: BrokerProcess, java: JavaTools) -> None:
     broker = broker_of_old_logs
     for topic in TOPICS:

@@ -1,7 +1,7 @@
 """Offsets that Apache Kafka's clients committed in transactions are told by ours, on Kafka's own directory, as Kafka
 told them.
 
-spec: R4.2 (formats are Kafka's), R4.8, KIP-98 and KIP-447
+KIP-98 and KIP-447
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A broker that was killed with transactions in every state, and its directory taken over: by ours and by Apache Kafka,
 which do the same with it.
 
-spec: R4.1, R4.2, R4.8 (formats are Kafka's), KIP-98, KIP-360, KIP-664, KIP-890; H13 (decided once, finished by the next
+KIP-98, KIP-360, KIP-664, KIP-890; H13 (decided once, finished by the next
 coordinator), H14 (fenced producers)
 """
 

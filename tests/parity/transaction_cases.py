@@ -4,7 +4,7 @@ The producer id and the epoch of a transactional id are those that the broker an
 ``Epoch("t", -1)`` stand for them, ``Batch("t")`` for a batch with them. Every case is asked again while the coordinator
 is busy.
 
-spec: KIP-98, KIP-360 (an epoch is bumped by its producer), KIP-447, KIP-664, KIP-890; H11, H12
+KIP-98, KIP-360 (an epoch is bumped by its producer), KIP-447, KIP-664, KIP-890; H11, H12
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-//! The memory of a scan is bounded by its batches, not by its data. spec: R5.3
+//! The memory of a scan is bounded by its batches, not by its data.
 //!
 //! The peak of a process cannot be shared, so nothing else is tested here.
 

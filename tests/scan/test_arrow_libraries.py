@@ -1,7 +1,4 @@
-"""A scan is read as it is by pyarrow, DuckDB and Polars; columns, bounds, filters and shares mean what they say.
-
-spec: R5.3
-"""
+"""A scan is read as it is by pyarrow, DuckDB and Polars; columns, bounds, filters and shares mean what they say."""
 
 from __future__ import annotations
 

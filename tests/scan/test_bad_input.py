@@ -1,7 +1,5 @@
 """Mistakes get one sentence that names the argument, the value and the fix; broken files fail the scan by name and
 position, and never give a wrong row.
-
-spec: R5.3
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""How far may be read, asked from a live broker, Apache Kafka or ours; what is no broker gets one sentence, soon.
-
-spec: R5.3 (visibility)
-"""
+"""How far may be read, asked from a live broker, Apache Kafka or ours; what is no broker gets one sentence, soon."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Scans beside a broker that cleans: what a scan reads is a state that the topic had, and holes are never a loss.
-
-spec: R5.3 (beside a live broker), R4.5
-"""
+"""Scans beside a broker that cleans: what a scan reads is a state that the topic had, and holes are never a loss."""
 
 from __future__ import annotations
 
@@ -35,7 +32,6 @@ def cleaned_to(broker: BrokerProcess) -> int:
     return int(read_checkpoint(broker.log_dir / "cleaner-offset-checkpoint").get("compacted 0", 0))
 
 
-# spec: R5.3, R4.5
 def test_scan_that_a_cleaner_overtakes_before_it_opens_the_files_lacks_no_key(
     broker_factory: BrokerFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -60,7 +56,6 @@ def test_scan_that_a_cleaner_overtakes_before_it_opens_the_files_lacks_no_key(
     assert len(asked) > 1
 
 
-# spec: R5.3, R4.5
 @pytest.mark.timeout(120)
 def test_scans_beside_a_cleaning_broker_lose_no_key_and_count_their_rows(
     broker_factory: BrokerFactory, summary: list[str]
@@ -89,7 +84,6 @@ def test_scans_beside_a_cleaning_broker_lose_no_key_and_count_their_rows(
     summary.append(f"{SCANS} scans beside a broker that cleans: {count:,} rows, each key's last value, 0 lost")
 
 
-# spec: R5.3, R4.5
 def test_scans_of_the_files_alone_read_states_that_the_topic_had(broker_factory: BrokerFactory) -> None:
     broker = broker_factory({**SOON, "log.flush.offset.checkpoint.interval.ms": "5000"}, kind="kafkastore")
     create_topic(broker.bootstrap, "compacted", 1, TOPIC)

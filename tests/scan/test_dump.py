@@ -1,7 +1,5 @@
-"""``kafkastore dump``: text, JSON and Parquet of directories, partitions and files; batches in kafka-dump-log's words.
-
-spec: R4.1 (Kafka's formats)
-"""
+"""``kafkastore dump``: text, JSON and Parquet of directories, partitions and files; batches in kafka-dump-log's
+words."""
 
 from __future__ import annotations
 

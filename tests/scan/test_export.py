@@ -1,7 +1,5 @@
-"""``kafkastore export``: the files hold the topic, each record once, whatever is killed and however often it is called.
-
-spec: R5.3
-"""
+"""``kafkastore export``: the files hold the topic, each record once, whatever is killed and however often it is
+called."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""Batches that cannot be read: an error with topic, partition and offset, or passed over and named, as the option says.
-
-spec: R5.3
-"""
+"""Batches that cannot be read: an error with topic, partition and offset, or passed over and named, as the option
+says."""
 
 from __future__ import annotations
 

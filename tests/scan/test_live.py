@@ -1,7 +1,5 @@
 """Beside a live broker that appends, rolls and deletes: a scan's rows are exactly the records of the range it was
 planned with.
-
-spec: R5.3 (beside a live broker), R4.5 (retention)
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What the broker takes without inflating it, and timestamps of any size, every reader reads.
-
-spec: R5.3
-"""
+"""What the broker takes without inflating it, and timestamps of any size, every reader reads."""
 
 from __future__ import annotations
 

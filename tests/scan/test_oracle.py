@@ -1,7 +1,5 @@
-"""Every column of every record as Kafka's own Java consumer reads it, out of directories of Apache Kafka and of ours.
-
-spec: R5.3 (a scan equals a consumer), R4.1, R4.2 (formats are Kafka's)
-"""
+"""Every column of every record as Kafka's own Java consumer reads it, out of directories of Apache Kafka and of
+ours."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""``kafkastore sql``: answers are those of the records that were sent, and no more is read than the answer needs.
-
-spec: R5.3
-"""
+"""``kafkastore sql``: answers are those of the records that were sent, and no more is read than the answer needs."""
 
 from __future__ import annotations
 

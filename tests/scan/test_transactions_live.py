@@ -1,8 +1,5 @@
 """Scans beside a broker with committed, aborted, open and hanging transactions: the rows are exactly what a consumer
 reads at that moment under the same isolation level, and the count from batch headers is their number.
-
-spec: R5.3 (a scan equals a consumer), R3.6 (read_committed ends at the last stable offset and leaves out what was
-aborted), R4.2, R4.3
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Typed values of a scan: types, threads and shares, malformed values, mistakes.
 
-How each kind of value is read is compared with Spark's functions in tests/spark/test_values.py. spec: R5.3
+How each kind of value is read is compared with Spark's functions in tests/spark/test_values.py.
 """
 
 from __future__ import annotations

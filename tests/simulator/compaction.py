@@ -1,4 +1,4 @@
-"""A compacted topic in a simulation (R4.5): producers of records with keys, readers that read it from the beginning
+"""A compacted topic in a simulation: producers of records with keys, readers that read it from the beginning
 again and again, and the end of a run, when everything is cleaned twice.
 
 What they sent and read goes to ``history/compaction.py``, which has the rules. All brokers clean all the time, a step

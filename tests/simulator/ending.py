@@ -92,7 +92,7 @@ def _undone(world: World, life: Life, number: int) -> list[Any]:
 
 
 def _what_is_told_wrong(world: World) -> str:
-    """What clients hear of some broker that is not so (R2.5, its last step)."""
+    """What clients hear of some broker that is not so (its last step)."""
     for node in world.nodes.values():
         assert node.life is not None
         image = node.life.broker.image

@@ -49,8 +49,8 @@ def _with_partition_epoch(asked: Any, partition_epoch: int) -> Any:
 
 
 def _move_before_in_sync() -> None:
-    """A reassignment is complete as soon as it was asked for: old replicas are deleted before the new ones are in sync
-    (R2.5)."""
+    """A reassignment is complete as soon as it was asked for: old replicas are deleted before the new ones are in
+    sync."""
 
     def complete(state: Any, targets: Any, usable: Any) -> Any:
         able = [state.leader, *targets]

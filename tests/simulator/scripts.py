@@ -137,8 +137,8 @@ SCRIPTS = {
     "power-of-all": Script(_power_of_all, UNSYNCED, LOSSES),  # H2, KIP-101 scenario 2
     "fast-fail-over": Script(_fast_fail_over),  # H3, KIP-279
     "last-standing": Script(_last_standing),  # H7, KIP-966
-    "operations": Script(draw, has_operations=True, transactions=0.25),  # H16, spec R2.5
+    "operations": Script(draw, has_operations=True, transactions=0.25),  # H16
     "late": Script(_late, has_operations=True, late=0.15, is_back_soon=True),  # H19, H20, H21, KIP-841, KIP-903
-    "compaction": Script(_compaction, has_operations=True, compaction=1.0),  # R4.5, KIP-534
+    "compaction": Script(_compaction, has_operations=True, compaction=1.0),  # KIP-534
     "transactions": Script(_transactions, late=0.1, transactions=1.0),  # H11, H12, H13, H14, KIP-890
 }

@@ -130,7 +130,7 @@ def test_late_request_arrives_after_its_sender_has_given_up() -> None:
     play(test)
 
 
-# ---- store (spec R2.3)
+# ---- store
 def test_multi_that_fails_has_changed_nothing() -> None:
     async def test() -> None:
         world = World()

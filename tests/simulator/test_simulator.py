@@ -115,7 +115,7 @@ def hunted(request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.parametrize("search", played(tuple(one for one in SEARCHES if one not in LONG_SEARCHES), SEARCHES))
 def test_planted_bug_is_found(search: str, hunted: dict[str, dict[str, Any]]) -> None:
-    """H1, H2, H3, H7, H16, H19, H20, H21, R2.5, KIP-279, KIP-516; each fence of a late request. The
+    """H1, H2, H3, H7, H16, H19, H20, H21, KIP-279, KIP-516; each fence of a late request. The
     seed that finds it passes without it."""
     found = hunted[search]
     print(f"{search} is found by seed {found['seed']} in {found['seconds']} s")
@@ -142,7 +142,7 @@ may not. Each seed begins with up to three."""
 
 @pytest.mark.parametrize("script", LEADERS)
 def test_scripted_faults_break_no_promise(script: str) -> None:
-    """H2, KIP-101; H3, KIP-279; H7; H19, H20; R4.5, KIP-534."""
+    """H2, KIP-101; H3, KIP-279; H7; H19, H20; KIP-534."""
     assert play_fresh(SCRIPTED_SEEDS, "--script", script)["leaders"] >= LEADERS[script] * SCRIPTED_SEEDS
 
 

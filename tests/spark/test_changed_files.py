@@ -1,7 +1,5 @@
 """What happens to files between the planning of a query and its reading: a cleaner puts others in their place, records
 are deleted up to the middle of a batch. The rows that are still there are read, each once.
-
-spec: R4.5, R5.3
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""On a standalone cluster of two workers, whose executors are processes of their own that share the disk.
-
-spec: R5.3
-"""
+"""On a standalone cluster of two workers, whose executors are processes of their own that share the disk."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Beside Spark's own Kafka source: the same rows, and checkpoints that either goes on with.
-
-spec: R5.3
-"""
+"""Beside Spark's own Kafka source: the same rows, and checkpoints that either goes on with."""
 
 from __future__ import annotations
 

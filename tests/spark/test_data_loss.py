@@ -1,7 +1,4 @@
-"""Segments that go between planning and reading: a failure, a warning, or nothing at all, as the options say.
-
-spec: R5.3, R4.5 (retention deletes whole segments while they are read)
-"""
+"""Segments that go between planning and reading: a failure, a warning, or nothing at all, as the options say."""
 
 from __future__ import annotations
 

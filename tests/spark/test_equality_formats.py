@@ -5,8 +5,6 @@ Each broker, ours and in `make proof` Apache Kafka's, has the same topics (``tes
 directories of Apache Kafka in every run): messages of magic 0 and 1, batches of each codec,
 transactions that were committed, aborted or are open, a compacted log, logs whose beginning was deleted. One query
 reads all topics; each test compares one topic.
-
-spec: R5.3, R4.4 (magic 0 and 1), R3.6 (read_committed), R4.5 (deleted and compacted logs)
 """
 
 from __future__ import annotations

@@ -4,8 +4,6 @@ over the network, are those of Spark's own Kafka source.
 Each query has its end fixed, since rows are appended all the time. Where rows go meanwhile, the rows of ours lie
 between those that the connector reads before and after: all that is left, nothing that was gone. The content of every
 record follows from its partition and offset, so every row is also compared with what was produced.
-
-spec: R5.3, R4.5 (retention and compaction), R1.7 (no record in place of another), R3.6 (read_committed)
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""``kafkastore spark export``: plain files equal the topic row by row after several runs, whatever was killed.
-
-spec: R5.3
-"""
+"""``kafkastore spark export``: plain files equal the topic row by row after several runs, whatever was killed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """The natives of the source for Spark survive random and broken input. `make jni-fuzz` runs longer, under
-AddressSanitizer. spec: R5.3
+AddressSanitizer.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""What only `format("kafkastore")` does: columns, counts and limits that Spark leaves to the source, and their plans.
-
-spec: R5.3
-"""
+"""What only `format("kafkastore")` does: columns, counts and limits that Spark leaves to the source, and their
+plans."""
 
 from __future__ import annotations
 

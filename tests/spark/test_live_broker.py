@@ -1,7 +1,5 @@
 """Beside a broker that runs: `kafka.bootstrap.servers` tells how far may be read, and each query has a range of its
 own.
-
-spec: R5.3, R1.7 (nobody reads past the high watermark)
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""`segments(...).mapInArrow(scan_segments(...))`: the same rows, only the columns wanted, and sums made in the worker.
-
-spec: R5.3
-"""
+"""`segments(...).mapInArrow(scan_segments(...))`: the same rows, only the columns wanted, and sums made in the
+worker."""
 
 from __future__ import annotations
 

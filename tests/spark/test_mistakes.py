@@ -1,7 +1,4 @@
-"""Mistakes reach the user of a query as one sentence inside Spark's own error.
-
-spec: R5.3
-"""
+"""Mistakes reach the user of a query as one sentence inside Spark's own error."""
 
 from __future__ import annotations
 

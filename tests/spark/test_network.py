@@ -1,7 +1,5 @@
-"""Partitions whose files are not seen come over the network, into the same rows; those that are seen come from files.
-
-spec: R5.3, R1.7 (nobody reads past the high watermark)
-"""
+"""Partitions whose files are not seen come over the network, into the same rows; those that are seen come from
+files."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Filters in queries: the same rows pushed and not pushed, and pushed filters leave Spark nothing to do.
-
-spec: R5.3
-"""
+"""Filters in queries: the same rows pushed and not pushed, and pushed filters leave Spark nothing to do."""
 
 from __future__ import annotations
 

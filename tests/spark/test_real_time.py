@@ -1,7 +1,4 @@
-"""Spark's real-time mode: rows come while a batch lasts, and its end is a checkpoint that any trigger goes on from.
-
-spec: R5.3
-"""
+"""Spark's real-time mode: rows come while a batch lasts, and its end is a checkpoint that any trigger goes on from."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """Logins that no broker takes, certificates that no client takes, listeners of another protocol: source, sink and scan
 say so in one sentence, at once, and do not ask again and again.
-
-spec: R2.4, R5.3
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""``kafkastore spark replay``: a slice of a topic is in another topic, with keys, headers, timestamps and partitions.
-
-spec: R5.3
-"""
+"""``kafkastore spark replay``: a slice of a topic is in another topic, with keys, headers, timestamps and
+partitions."""
 
 from __future__ import annotations
 

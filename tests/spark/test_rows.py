@@ -1,7 +1,4 @@
-"""What the source gives is what a consumer reads: every column of every record.
-
-spec: R5.3 (PySpark reads segment files), R4.1, R4.2 (the files), R4.3 (lookups by offset and by timestamp)
-"""
+"""What the source gives is what a consumer reads: every column of every record."""
 
 from __future__ import annotations
 

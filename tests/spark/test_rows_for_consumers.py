@@ -1,6 +1,4 @@
-"""Rows in place of columns where a query hands on what it reads: the same rows, and code still gets columns.
-spec: R5.3
-"""
+"""Rows in place of columns where a query hands on what it reads: the same rows, and code still gets columns."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """No password, token or private key of a login is shown: in a plan, a page of Spark, its event log, the driver's log, a
 checkpoint or an error.
-
-spec: R2.4
 """
 
 from __future__ import annotations

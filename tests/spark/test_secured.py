@@ -2,7 +2,7 @@
 Apache Kafka.
 
 The rights here are those of the tables in docs/spark.md, docs/scan.md and docs/bulk-load.md; that each of them is
-needed is tested, too. spec: R5.3, R2.4
+needed is tested, too.
 """
 
 from __future__ import annotations

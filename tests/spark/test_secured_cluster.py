@@ -1,7 +1,4 @@
-"""Three secured brokers: a query reads and writes over all of them by TLS and SASL, and a dead leader costs no row.
-
-spec: R5.3, R2.4
-"""
+"""Three secured brokers: a query reads and writes over all of them by TLS and SASL, and a dead leader costs no row."""
 
 from __future__ import annotations
 

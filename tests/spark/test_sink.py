@@ -1,7 +1,5 @@
 """`df.write` and `writeStream` to `format("kafkastore")`: which records come of rows, beside Spark's own Kafka sink,
 and what is said of rows and options that are none. With our broker and with Apache Kafka.
-
-spec: R5.3
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """Kills of the driver, with its tasks in local mode, while a streaming query writes exactly once: consumers of
 committed records see the rows of the input, each once. With our broker; `make proof` with Apache Kafka, too.
-
-spec: R5.3
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 files that its own machine sees, and everything else over the network (docs/spark.md, "Several brokers").
 
 `spark.standalone` has the hosts, and which directories each of them sees. Needs root.
-
-spec: R5.3
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""``kafkastore spark stats``: its figures equal those counted from what a consumer read and from the files themselves.
-
-spec: R5.3
-"""
+"""``kafkastore spark stats``: its figures equal those counted from what a consumer read and from the files
+themselves."""
 
 from __future__ import annotations
 

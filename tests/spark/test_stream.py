@@ -1,7 +1,4 @@
-"""Streams of `format("kafkastore")`: each record once, batch by batch, over stops and with Spark's own checkpoints.
-
-spec: R5.3
-"""
+"""Streams of `format("kafkastore")`: each record once, batch by batch, over stops and with Spark's own checkpoints."""
 
 from __future__ import annotations
 

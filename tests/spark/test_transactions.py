@@ -1,7 +1,5 @@
 """Directories of Apache Kafka and of our running broker with committed, aborted, open and hanging transactions, under
 both isolation levels.
-
-spec: R5.3, R3.6 (read_committed ends at the last stable offset and leaves out what was aborted)
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""``kafkastore spark verify``: silent on a healthy cluster, and every planted damage is named, with file and place.
-
-spec: R5.3
-"""
+"""``kafkastore spark verify``: silent on a healthy cluster, and every planted damage is named, with file and place."""
 
 from __future__ import annotations
 

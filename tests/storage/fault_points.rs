@@ -1,4 +1,4 @@
-//! Every I/O call of the log fails once (style 33, reliability F14 and F15).
+//! Every I/O call of the log fails once.
 //!
 //! A first run of a workload (materialise, append, abort a transaction, roll, flush, truncate, delete, close) counts
 //! its calls by label. Then, for every label, every n and every fault, the workload runs again with the n-th call of

@@ -121,7 +121,7 @@ def test_frame_that_trickles_in_is_served(broker: BrokerProcess) -> None:
         assert connection.receive()[:4] == struct.pack(">i", 7)
 
 
-# spec: requests of one connection are answered in order
+# requests of one connection are answered in order
 def test_pipelined_requests_are_answered_in_order(broker: BrokerProcess) -> None:
     with WireSocket(broker.port) as connection:
         connection.send(b"".join(frame(request_header(METADATA, 1, correlation_id=i) + NO_TOPICS) for i in range(200)))

@@ -1,5 +1,4 @@
-"""InitProducerId as bytes: thousands of ids over several connections at once, none twice, across the ends of blocks
-(spec: R1.12)."""
+"""InitProducerId as bytes: thousands of ids over several connections at once, none twice, across the ends of blocks."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """The access control lists of the cluster: read from the store, published to the data plane, changed by compare-and-set
-(spec: Kafka's ``AclAuthorizer``).
+(as Kafka's ``AclAuthorizer``).
 
 A change of a pattern reads its node, writes the new content with the node's version, and in the same ``multi`` a notice
 to all brokers. When another broker was faster, the change is made again from what that broker wrote. A pattern without

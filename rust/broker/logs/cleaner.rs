@@ -1,4 +1,4 @@
-//! The log cleaner: which log is cleaned next, and the state of all cleanings. spec: R4.5
+//! The log cleaner: which log is cleaned next, and the state of all cleanings.
 //!
 //! The control plane's cleaner threads call [`Broker::clean_filthiest`], one log for each call. Of all compacted logs
 //! that are due the one with the greatest dirty ratio is chosen, as in Kafka. A log is in one cleaning at most, and

@@ -55,7 +55,6 @@ fn stop(broker: Arc<Broker>) {
     drop(broker);
 }
 
-// spec: R4.1
 #[test]
 fn a_clean_stop_leaves_a_marker_and_every_record() {
     let dir = tempfile::tempdir().unwrap();

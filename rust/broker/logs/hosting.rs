@@ -41,7 +41,7 @@ pub struct HostedLog {
 
 impl Broker {
     /// Opens the log directories and recovers every log, in parallel. `config_of` gives a topic's configuration.
-    /// Returns each directory with the reason why it is offline, if it is. (spec: R0.2)
+    /// Returns each directory with the reason why it is offline, if it is.
     ///
     /// # Errors
     /// A reason not to start: a directory in use, of another cluster, or with sealed data that is corrupt.

@@ -24,7 +24,6 @@ fn ends(broker: &Broker) -> Vec<(i32, i64)> {
     ends
 }
 
-// spec: R0.2
 #[test]
 fn a_restart_finds_every_log_with_its_topic_id_and_offsets() {
     for is_clean in [true, false] {
@@ -93,7 +92,6 @@ fn a_topic_whose_only_log_lost_the_id_is_found_by_the_id_again_once_it_has_a_lea
     assert_eq!(fixture.partition("t", 0).topic_id(), [7; 16], "one that is known stays");
 }
 
-// spec: R4.2
 #[test]
 fn a_partition_that_kafka_wrote_opens_after_a_clean_stop_and_after_a_crash() {
     for is_clean in [true, false] {
@@ -373,7 +371,6 @@ fn a_place_that_is_taken_is_an_error_of_its_partition_alone() {
     assert!(again.iter().all(Option::is_none), "{again:?}");
 }
 
-// spec: R0.14
 #[test]
 fn the_high_watermark_of_the_checkpoint_holds_until_a_leader_sends_a_higher_one() {
     let fixture = Fixture::new(1);

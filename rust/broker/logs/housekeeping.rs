@@ -77,7 +77,7 @@ impl Broker {
         });
     }
 
-    /// Proposes to remove the followers that lag from the in-sync set (spec: R1.8), for every partition that this
+    /// Proposes to remove the followers that lag from the in-sync set, for every partition that this
     /// broker leads.
     pub fn shrink_isrs(&self, now: Instant) {
         for partition in self.all_partitions() {
@@ -164,7 +164,7 @@ impl Broker {
         ));
     }
 
-    /// Deletes old segments of every log by its configuration (spec: R4.5); returns how many. A log that is being
+    /// Deletes old segments of every log by its configuration; returns how many. A log that is being
     /// cleaned waits for the end of its cleaning. Removes directories that bulk loads have left, too.
     pub fn run_retention(&self) -> usize {
         self.remove_stale_loads();

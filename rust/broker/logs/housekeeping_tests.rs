@@ -11,7 +11,6 @@ fn append(fixture: &Fixture, timestamp: i64) {
         .unwrap();
 }
 
-// spec: R4.5
 #[test]
 fn retention_deletes_old_segments_and_moves_the_log_start() {
     let fixture = Fixture::new(1);
@@ -65,7 +64,7 @@ fn wait_until_gone(path: &Path) {
     panic!("{} is still there", path.display());
 }
 
-// spec: flush.ms
+// flush.ms
 #[test]
 fn only_logs_that_are_due_are_flushed() {
     let fixture = Fixture::new(1);
@@ -125,7 +124,7 @@ fn the_control_plane_reads_records_up_to_the_log_end() {
     assert_eq!((records.len(), next), (1, Offset(1)), "at least one batch");
 }
 
-// spec: R4.8, offsets of transactions are told from others by these
+// offsets of transactions are told from others by these
 #[test]
 fn records_of_a_transaction_name_their_producer_and_markers_what_they_say() {
     let fixture = Fixture::new(1);

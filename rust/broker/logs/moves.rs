@@ -1,4 +1,4 @@
-//! Moves of partitions between the log directories of this broker (spec: R2.7, KIP-113): begun, resumed after a
+//! Moves of partitions between the log directories of this broker (KIP-113): begun, resumed after a
 //! restart, cancelled, finished. `partition/future.rs` has the partition's part of a move.
 //!
 //! A future log that the start finds before its partition is hosted waits for the partition (whose log may never have

@@ -91,7 +91,7 @@ fn die_with(fixture: Fixture, meanwhile: impl FnOnce()) -> Fixture {
     fixture.restart_after(meanwhile)
 }
 
-// spec: R2.7, KIP-113
+// KIP-113
 #[test]
 fn a_partition_moves_with_every_byte_and_leaves_nothing_behind() {
     let fixture = filled(2, 50, &[("segment.bytes", "1000"), ("file.delete.delay.ms", "0")]);
@@ -245,7 +245,7 @@ fn a_move_back_ends_the_move_and_another_target_replaces_it() {
     wait("the first copy is gone", || names(&fixture.dirs[1]).is_empty());
 }
 
-// spec: KIP-113, replica.alter.log.dirs.io.max.bytes.per.second
+// KIP-113, replica.alter.log.dirs.io.max.bytes.per.second
 #[test]
 fn a_move_is_held_to_the_rate_until_it_is_taken_away() {
     let fixture = filled(2, 100, &[("segment.bytes", "1000")]); // a piece is of one segment
@@ -429,7 +429,7 @@ fn an_error_of_a_file_is_blamed_on_the_directory_that_it_was_in() {
     assert!(fixture.partition("t", 0).is_offline());
 }
 
-// spec: R2.7: what was on disk in one directory is on disk in the other when it takes its place.
+// What was on disk in one directory is on disk in the other when it takes its place.
 #[test]
 fn swap_leaves_no_acknowledged_flush_behind() {
     let fixture = filled(2, 5, &[]);
@@ -444,7 +444,7 @@ fn swap_leaves_no_acknowledged_flush_behind() {
     assert_eq!((log.log_end_offset(), log.recovery_point()), (Offset(8), Offset(8)));
 }
 
-// spec: R2.7: more is copied under the log's lock than was flushed of the copy.
+// More is copied under the log's lock than was flushed of the copy.
 #[test]
 fn swap_waits_until_the_copy_is_flushed_as_far_as_the_log() {
     let fixture = filled(2, 1, &[]);

@@ -1,4 +1,4 @@
-//! Appending to a partition as its leader (spec: R3.1): whether the lease allows it, how a batch is validated, what an
+//! Appending to a partition as its leader: whether the lease allows it, how a batch is validated, what an
 //! answer waits for; and the partition's side of transactions (KIP-890): verifications and markers.
 //!
 //! A batch is validated under the log's lock when that is cheap. A batch that inflates to many bytes is validated on
@@ -61,7 +61,7 @@ impl How {
 }
 
 impl Partition {
-    /// Appends one batch as the leader, patched in place (spec: R3.1). Returns what a produce with these `acks` must
+    /// Appends one batch as the leader, patched in place. Returns what a produce with these `acks` must
     /// still wait for.
     ///
     /// # Errors

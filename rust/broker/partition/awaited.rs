@@ -1,4 +1,4 @@
-//! What a produce waits for after its append (spec: R0.5, R0.10): the high watermark, or the disk, within one term of
+//! What a produce waits for after its append: the high watermark, or the disk, within one term of
 //! the leader.
 
 use super::Partition;

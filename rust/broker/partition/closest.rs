@@ -1,4 +1,4 @@
-//! A partition and consumers that fetch from the closest replica (spec: R3.5; KIP-392): the follower to which a leader
+//! A partition and consumers that fetch from the closest replica (KIP-392): the follower to which a leader
 //! sends a consumer, and the reads that a follower serves.
 //!
 //! A follower serves records up to the high watermark that it knows, so a consumer never gets records there that the

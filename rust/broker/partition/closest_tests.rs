@@ -52,7 +52,7 @@ fn code<T>(result: Result<T>) -> ErrorCode {
     result.err().map_or(ErrorCode::NONE, |e| e.code())
 }
 
-// spec: R3.6, R0.13 (KIP-392)
+// KIP-392
 #[test]
 fn follower_serves_consumers_up_to_its_own_high_watermark() {
     let (_fixture, partition) = follower();
@@ -79,7 +79,7 @@ fn follower_serves_consumers_up_to_its_own_high_watermark() {
     assert_eq!(bytes(&from(2).unwrap()), 2 * one);
 }
 
-// spec: R3.6 (KIP-392, KIP-98)
+// KIP-392, KIP-98
 #[test]
 fn follower_serves_read_committed_up_to_its_last_stable_offset_with_aborted_transactions() {
     let (_fixture, partition) = follower();
@@ -99,7 +99,7 @@ fn follower_serves_read_committed_up_to_its_last_stable_offset_with_aborted_tran
     assert_eq!(committed().last_stable, Offset(3));
 }
 
-// spec: R3.5 (KIP-392)
+// KIP-392
 #[test]
 fn readers_are_refused_where_there_is_no_replica_of_their_epoch() {
     let (fixture, partition) = follower();
@@ -136,7 +136,7 @@ fn readers_are_refused_where_there_is_no_replica_of_their_epoch() {
     assert_eq!(asked(3, ServedBy::AnyReplica), ErrorCode::KAFKA_STORAGE_ERROR);
 }
 
-// spec: R0.13 (KIP-392)
+// KIP-392
 #[test]
 fn a_partition_has_readers_while_one_waits_and_for_a_while_after() {
     let (_fixture, partition) = follower();

@@ -66,7 +66,7 @@ impl Partition {
         self.log.lock().producers().highest_producer_id()
     }
 
-    /// Moves the log start (spec: `DeleteRecords`); -1 means the high watermark. Returns the new log start, which the
+    /// Moves the log start (`DeleteRecords`); -1 means the high watermark. Returns the new log start, which the
     /// low watermark reaches when all replicas have taken it over.
     pub fn delete_records(&self, before_offset: Offset) -> Result<Offset> {
         self.leading(LeaderEpoch::NONE)?;

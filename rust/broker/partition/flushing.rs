@@ -1,5 +1,4 @@
-//! Bringing a partition's log to disk: flushes beside appends, the flush of a stop, and when a flush is due (spec:
-//! R0.5, R2.4).
+//! Bringing a partition's log to disk: flushes beside appends, the flush of a stop, and when a flush is due.
 //!
 //! Flush jobs of one log run one after the other, without the log's lock; the lock that orders them is taken before the
 //! log's lock.

@@ -1,5 +1,5 @@
 //! The state that a leader keeps of its partition's followers. It determines the high watermark and the followers that
-//! are in sync (spec: R0.10 to R0.13, R1.8, R4.6).
+//! are in sync.
 //!
 //! One [`Followers`] lives as long as one leader epoch. A follower's last fetch gives its log end. Before its first
 //! fetch in this epoch its log end is unknown, and an in-sync follower with an unknown log end keeps the high watermark
@@ -173,7 +173,7 @@ impl Followers {
         self.others.iter().find(|f| f.node_id == node_id)
     }
 
-    /// A follower fetched while this log ended at `leader_end` (R0.11). False when the fetch is ignored: the follower
+    /// A follower fetched while this log ended at `leader_end`. False when the fetch is ignored: the follower
     /// is not assigned, or the fetch is from an earlier broker epoch (KIP-903) or another leader epoch; the follower's
     /// log may have lost records since.
     pub fn note_fetch(&mut self, fetch: FollowerFetch, leader_end: Offset, now: Instant) -> bool {
@@ -212,7 +212,7 @@ impl Followers {
             .map(|f| f.node_id)
     }
 
-    /// The high watermark (R0.13; KIP-966): not below `current`; unmoved while the set in force is below `min_in_sync`
+    /// The high watermark (KIP-966): not below `current`; unmoved while the set in force is below `min_in_sync`
     /// (or all replicas, when they are fewer); else the lowest log end of the maximal set and of followers that have
     /// nearly caught up, which a high watermark that runs ahead would keep out of the in-sync set for ever. Followers
     /// that the controller refuses do not count: a broker that stops still fetches for a moment, and the high watermark
@@ -234,7 +234,7 @@ impl Followers {
         self.in_sync.contains(&node_id) || self.proposed.as_ref().is_some_and(|set| set.contains(&node_id))
     }
 
-    /// Proposes to add `node_id` to the in-sync set, if all three conditions of R0.12 hold and no change is under way.
+    /// Proposes to add `node_id` to the in-sync set, if all three conditions hold and no change is under way.
     pub fn propose_joining(&mut self, node_id: i32, high_watermark: Offset) -> Option<Proposal> {
         let follower = self.follower(node_id).filter(|f| f.refused_until.is_none())?;
         let end = follower.log_end?;
@@ -249,7 +249,7 @@ impl Followers {
         Some(self.propose(wanted))
     }
 
-    /// Proposes to remove the followers that have not been caught up for too long (R1.8), if there are any and no
+    /// Proposes to remove the followers that have not been caught up for too long, if there are any and no
     /// change is under way.
     pub fn propose_leaving(&mut self, leader_end: Offset, now: Instant) -> Option<Proposal> {
         self.now = now;

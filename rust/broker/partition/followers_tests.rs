@@ -78,7 +78,6 @@ fn members(proposal: Option<Proposal>) -> Vec<i32> {
         .collect()
 }
 
-/// spec: R0.13
 #[test]
 fn high_watermark_is_the_lowest_end_of_the_in_sync_set() {
     let mut leader = Leader::new(&[NODE, A, B], 10);
@@ -90,7 +89,6 @@ fn high_watermark_is_the_lowest_end_of_the_in_sync_set() {
     assert_eq!(leader.fetch(B, 12, 1), 20, "it never moves back");
 }
 
-/// spec: R0.13
 #[test]
 fn followers_out_of_sync_do_not_hold_the_high_watermark() {
     let mut leader = Leader::new(&[NODE, A], 0);
@@ -140,7 +138,6 @@ fn high_watermark_waits_while_the_set_is_below_the_minimum() {
     );
 }
 
-/// spec: R0.12
 #[test]
 fn follower_joins_at_the_high_watermark_and_the_epochs_start() {
     let mut leader = Leader::new(&[NODE, A], 10);
@@ -170,7 +167,6 @@ fn follower_joins_at_the_high_watermark_and_the_epochs_start() {
     assert_eq!((proposal.leader_epoch.get(), proposal.partition_epoch), (5, 0));
 }
 
-/// spec: R0.12
 #[test]
 fn brokers_that_are_not_assigned_are_not_counted() {
     let mut leader = Leader::new(&[NODE, A], 0);
@@ -178,7 +174,6 @@ fn brokers_that_are_not_assigned_are_not_counted() {
     assert_eq!(leader.followers.propose_joining(9, Offset(0)), None);
 }
 
-/// spec: R1.8, R4.6
 #[test]
 fn follower_that_lags_for_too_long_leaves() {
     let mut leader = Leader::new(&[NODE, A, B], 0);
@@ -194,7 +189,7 @@ fn follower_that_lags_for_too_long_leaves() {
     );
 }
 
-/// spec: R4.6: a follower that keeps up with a log that grows is never quite at its end.
+/// A follower that keeps up with a log that grows is never quite at its end.
 #[test]
 fn follower_that_reaches_the_end_of_its_previous_fetch_is_caught_up() {
     let mut leader = Leader::new(&[NODE, A, B], 0);
@@ -207,7 +202,7 @@ fn follower_that_reaches_the_end_of_its_previous_fetch_is_caught_up() {
     assert_eq!(leader.followers.propose_leaving(Offset(leader.end), now), None);
 }
 
-/// spec: R4.6: it was caught up at that fetch, not at this one; else a follower that fetches only once in a lag time
+/// It was caught up at that fetch, not at this one; else a follower that fetches only once in a lag time
 /// would be in sync for ever.
 #[test]
 fn follower_that_fetches_too_seldom_leaves_though_it_reaches_the_end_of_its_previous_fetch() {
@@ -291,7 +286,7 @@ fn one_change_is_under_way_at_a_time() {
     assert_eq!(members(leader.followers.propose_joining(B, Offset(0))), [NODE, A, B]);
 }
 
-// spec: R3.5 (KIP-392)
+// KIP-392
 #[test]
 fn consumer_is_sent_to_a_replica_in_sync_that_holds_the_offset() {
     let mut leader = Leader::new(&[NODE, A], 0);
@@ -319,7 +314,7 @@ fn consumer_is_sent_to_a_replica_in_sync_that_holds_the_offset() {
     assert_eq!([2, 3].map(|at| closest(&leader, &[A], Offset(at))), [None, Some(A)]);
 }
 
-// spec: R3.5 (KIP-392)
+// KIP-392
 #[test]
 fn of_several_near_replicas_the_longest_is_chosen_then_the_one_caught_up_last() {
     let mut leader = Leader::new(&[NODE, A, B], 0);
@@ -334,7 +329,7 @@ fn of_several_near_replicas_the_longest_is_chosen_then_the_one_caught_up_last() 
 }
 
 proptest! {
-    /// spec: R0.13: whatever is below the watermark is on every member of the set in force.
+    /// Whatever is below the watermark is on every member of the set in force.
     #[test]
     fn nothing_below_the_high_watermark_is_missing_in_sync(
         steps in prop::collection::vec((0..4_u8, 0..2_usize, 0..8_i64), 1..80),

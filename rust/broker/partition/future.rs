@@ -1,5 +1,5 @@
-//! A partition that moves to another log directory: its future log is filled, then takes the current one's place (spec:
-//! R2.7, KIP-113).
+//! A partition that moves to another log directory: its future log is filled, then takes the current one's place
+//! (KIP-113).
 //!
 //! One mover at a time copies and swaps. A cancel takes the future log out of its slot and closes it; the mover then
 //! finds it closed. Locks, in this order: `flushing`, the log, the slot, the future log. Nothing is synced under the

@@ -1,4 +1,4 @@
-//! A lease: what the control plane allows this broker to do with one partition (spec: R0.10).
+//! A lease: what the control plane allows this broker to do with one partition.
 //!
 //! Immutable; replaced whole, never edited. No lease, no service: `NOT_LEADER_OR_FOLLOWER`.
 //! This file never decides which broker leads; it only answers questions about the control plane's decision.

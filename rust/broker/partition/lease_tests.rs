@@ -10,7 +10,7 @@ fn lease(epoch: i32, isr: &[i32]) -> Lease {
     }
 }
 
-// spec: R1.11 (KIP-320)
+// KIP-320
 #[test]
 fn a_client_with_another_epoch_gets_fenced_or_unknown_leader_epoch() {
     let code = |told: i32| lease(5, &[1]).check_epoch(LeaderEpoch(told)).err().map(|e| e.code());
@@ -20,7 +20,6 @@ fn a_client_with_another_epoch_gets_fenced_or_unknown_leader_epoch() {
     assert_eq!(code(6), Some(ErrorCode::UNKNOWN_LEADER_EPOCH));
 }
 
-// spec: R0.15
 #[test]
 fn an_assigned_broker_follows_the_leader() {
     assert_eq!(lease(4, &[1]).source_for(2), Some((1, LeaderEpoch(4))));

@@ -77,7 +77,6 @@ fn a_replica_whose_broker_is_gone_is_not_waited_for_and_one_that_comes_back_is()
     assert_eq!(watch(&fixture, 3), Ok(Offset::NONE), "broker 3 has not fetched");
 }
 
-// spec: R0.10
 #[test]
 fn waiting_requests_are_notified_when_this_broker_leads_no_more() {
     let fixture = leader();

@@ -1,5 +1,5 @@
 //! Appending a message set of magic 0 or 1, which a client of before 0.11 sends: it becomes one batch, which is then
-//! appended as any other (spec: R3.1, R4.4).
+//! appended as any other.
 //!
 //! Place: `produce` calls it on another thread than a network loop. It holds no lock while it converts.
 

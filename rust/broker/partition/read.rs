@@ -1,4 +1,4 @@
-//! Reading a partition: records up to the reader's bound, timestamps, ends of epochs (spec: R3.5, R3.6, R4.3).
+//! Reading a partition: records up to the reader's bound, timestamps, ends of epochs.
 //!
 //! The log's lock is held for the index search only; files are read after it. So the log may be cut during the read,
 //! when this broker has become a follower: the reader must ask again, and the disk is not at fault. A read never waits
@@ -11,7 +11,7 @@ use base::place::{LeaderEpoch, Offset};
 use protocol::list_offsets::timestamp;
 use storage::{AbortedTxn, FileSlice, Log, Wait};
 
-/// The bound up to which a reader may read (spec: R3.6).
+/// The bound up to which a reader may read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Isolation {
     /// Up to the log end; only for followers.
@@ -80,7 +80,7 @@ impl Partition {
         self.offsets.bound(isolation)
     }
 
-    /// Reads (spec: R3.5, R4.3). The lock is held for the index search only; file access comes after it.
+    /// Reads. The lock is held for the index search only; file access comes after it.
     pub fn read(&self, request: &ReadRequest<'_>) -> Result<ReadResult> {
         let is_by_follower = self.check_reader(request.current_leader_epoch, request.served_by)?;
         if !request.nearer.is_empty() {

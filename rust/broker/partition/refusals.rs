@@ -1,5 +1,5 @@
 //! Batches of idempotent producers that were refused before they were validated: this broker did not lead yet, or too
-//! few replicas were in sync (spec: R3.4). Also batches that never came to this broker, since the client sent them to
+//! few replicas were in sync. Also batches that never came to this broker, since the client sent them to
 //! the leader before.
 //!
 //! The producer's later batches are read next, and the reason for the refusal may have passed by then. The later

@@ -1,5 +1,5 @@
 //! A partition among its replicas: a leader notes the fetches of its followers, and a follower applies the answers to
-//! its fetches (spec: R0.11 to R0.15, R1.8; KIP-101, KIP-279, KIP-595).
+//! its fetches (KIP-101, KIP-279, KIP-595).
 //!
 //! A follower's change names the leader epoch of its fetch, and is refused when the lease has another leader epoch. The
 //! check and the change are under one lock, so bytes of a deposed leader never reach the log. A log is cut by leader
@@ -67,7 +67,7 @@ pub struct Fetched<'a> {
 
 // ---- leading
 impl Partition {
-    /// Notes a follower's fetch (R0.11): moves the high watermark, and proposes the follower for the in-sync set when
+    /// Notes a follower's fetch: moves the high watermark, and proposes the follower for the in-sync set when
     /// it has caught up.
     pub fn note_follower(&self, fetch: FollowerFetch, now: Instant) -> Option<Proposal> {
         let leader_end = self.offsets.log_end();
@@ -125,7 +125,7 @@ impl Partition {
             .is_none_or(|known| known.epoch_start() <= high_watermark)
     }
 
-    /// Proposes to remove followers that lag from the in-sync set (R1.8). Time alone may raise the high watermark: it
+    /// Proposes to remove followers that lag from the in-sync set. Time alone may raise the high watermark: it
     /// waits for a follower that may still come no longer than that may lag.
     pub fn propose_leaving(&self, now: Instant) -> Option<Proposal> {
         let leader_end = self.offsets.log_end();
@@ -201,7 +201,7 @@ impl Partition {
         })
     }
 
-    /// Appends the leader's batches, byte for byte (R0.15), and takes over its high watermark (R0.13) and log start.
+    /// Appends the leader's batches, byte for byte, and takes over its high watermark and log start.
     ///
     /// # Errors
     /// Rejected with `FENCED_LEADER_EPOCH` when the lease has changed; with `CORRUPT_MESSAGE` when the bytes are no

@@ -35,7 +35,6 @@ fn code<T>(result: Result<T>) -> ErrorCode {
     result.err().map_or(ErrorCode::NONE, |e| e.code())
 }
 
-// spec: R0.13
 #[test]
 fn the_high_watermark_is_the_log_end_only_for_the_sole_in_sync_replica() {
     let fixture = Fixture::new(1);
@@ -57,7 +56,6 @@ fn the_high_watermark_is_the_log_end_only_for_the_sole_in_sync_replica() {
     assert_eq!(partition.offsets().high_watermark, Offset(3), "it never moves back");
 }
 
-// spec: R0.10
 #[test]
 fn only_the_leader_in_its_epoch_serves() {
     let fixture = Fixture::new(1);
@@ -87,7 +85,6 @@ fn only_the_leader_in_its_epoch_serves() {
     );
 }
 
-// spec: R3.4
 #[test]
 fn too_few_in_sync_replicas_are_an_error_before_and_after_the_append() {
     let fixture = Fixture::new(1);
@@ -121,7 +118,6 @@ fn too_few_in_sync_replicas_are_an_error_before_and_after_the_append() {
     assert_eq!(partition.offsets().log_end, Offset(1));
 }
 
-// spec: R0.8, R0.13
 #[test]
 fn produce_is_woken_when_the_follower_that_it_waited_for_has_fallen_behind() {
     let fixture = Fixture::new(1);
@@ -169,7 +165,6 @@ fn produce_is_woken_when_the_follower_that_it_waited_for_has_fallen_behind() {
     assert_eq!(*calls.0.lock(), [7]);
 }
 
-// spec: R0.8, R3.4
 #[test]
 fn a_lower_minimum_of_replicas_raises_the_high_watermark_and_whoever_publishes_it_wakes() {
     let config = |min| Arc::new(LogConfig::from_pairs([("min.insync.replicas", min)]).unwrap());
@@ -211,7 +206,7 @@ fn send(partition: &Partition, epoch: i16, sequence: i32, records: usize, now_ms
     sent.err().map_or(ErrorCode::NONE, |error| error.code())
 }
 
-// spec: R3.4, H16: librdkafka answers an order that is broken with a new epoch, in which it sends things twice.
+// H16: librdkafka answers an order that is broken with a new epoch, in which it sends things twice.
 #[test]
 fn what_is_sent_behind_a_refused_batch_is_refused_until_that_one_comes_again() {
     let fixture = Fixture::new(1);
@@ -275,7 +270,7 @@ fn refusal_is_forgotten_in_a_new_epoch_after_a_while_and_when_the_batch_came_fro
     assert_eq!(send(&partition, 0, 2, 1, START_MS), ErrorCode::NONE);
 }
 
-// spec: R3.4, H16: a client that hears of the new leader first has what is missing with the old one still.
+// H16: a client that hears of the new leader first has what is missing with the old one still.
 #[test]
 fn gap_of_a_producer_that_is_new_to_this_leader_is_waited_for_once_and_a_gap_of_any_other_is_none() {
     let out_of_order = ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER;
@@ -312,7 +307,7 @@ fn gap_of_a_producer_that_is_new_to_this_leader_is_waited_for_once_and_a_gap_of_
     assert_eq!(send(&partition, 0, next, 1, START_MS + 30_000), ErrorCode::NONE);
 }
 
-// spec: R3.4: nobody else can have what is missing.
+// Nobody else can have what is missing.
 #[test]
 fn gap_at_the_only_replica_is_answered_at_once() {
     let fixture = Fixture::new(1);
@@ -327,7 +322,7 @@ fn gap_at_the_only_replica_is_answered_at_once() {
     );
 }
 
-// spec: R1.9, I1: what was appended before another broker led may have been cut off, whatever stands at its offsets
+// I1: what was appended before another broker led may have been cut off, whatever stands at its offsets
 // now.
 #[test]
 fn produce_of_an_earlier_term_is_not_acknowledged_by_the_records_of_another_leader() {
@@ -351,7 +346,7 @@ fn produce_of_an_earlier_term_is_not_acknowledged_by_the_records_of_another_lead
     assert!(!partition.is_satisfied(awaited).unwrap());
 }
 
-// spec: R3.4: a client that is told "not written" of what is written may send it again as something new.
+// A client that is told "not written" of what is written may send it again as something new.
 #[test]
 fn duplicate_batch_is_answered_after_append_while_too_few_replicas_are_in_sync() {
     let fixture = Fixture::new(1);
@@ -365,7 +360,6 @@ fn duplicate_batch_is_answered_after_append_while_too_few_replicas_are_in_sync()
     assert_eq!(partition.offsets().log_end, Offset(3));
 }
 
-// spec: R3.6
 #[test]
 fn each_isolation_has_its_bound() {
     let fixture = Fixture::new(1);
@@ -391,7 +385,7 @@ fn each_isolation_has_its_bound() {
     assert_eq!(code(past.map(|_| ())), ErrorCode::OFFSET_OUT_OF_RANGE);
 }
 
-// spec: KIP-595
+// KIP-595
 #[test]
 fn a_reader_with_a_diverging_log_gets_the_diverging_epoch() {
     let fixture = Fixture::new(1);
@@ -415,7 +409,6 @@ fn a_reader_with_a_diverging_log_gets_the_diverging_epoch() {
     assert_eq!(partition.read(&request).unwrap().diverging_epoch, None);
 }
 
-// spec: style 20
 #[test]
 fn after_a_failed_flush_no_later_one_counts() {
     let fixture = Fixture::new(1);
@@ -430,7 +423,7 @@ fn after_a_failed_flush_no_later_one_counts() {
     assert!(!partition.is_satisfied(awaited).unwrap(), "never acknowledged");
 }
 
-// spec: flush.messages
+// flush.messages
 #[test]
 fn a_flush_satisfies_what_was_appended_before_it() {
     let fixture = Fixture::new(1);
@@ -444,7 +437,7 @@ fn a_flush_satisfies_what_was_appended_before_it() {
     assert!(!partition.is_satisfied(second).unwrap());
 }
 
-// spec: flush.ms
+// flush.ms
 #[test]
 fn a_flush_is_due_when_the_oldest_unflushed_batch_is_old_enough() {
     let fixture = Fixture::new(1);
@@ -458,7 +451,6 @@ fn a_flush_is_due_when_the_oldest_unflushed_batch_is_old_enough() {
     assert!(!partition.is_flush_due(i64::MAX));
 }
 
-// spec: R0.9
 #[test]
 fn appends_call_fetches_and_flushes_call_produces_and_leases_call_both() {
     let fixture = Fixture::new(1);
@@ -512,7 +504,6 @@ fn records_are_deleted_up_to_the_high_watermark_at_most() {
     assert_eq!(partition.offsets().log_start, Offset(3), "it does not move back");
 }
 
-// spec: R4.5
 #[test]
 fn log_that_starts_anew_has_its_high_watermark_at_its_start() {
     let fixture = Fixture::new(1);

@@ -20,7 +20,7 @@ pub const NO_TOPIC_ID: TopicId = [0; 16];
 /// Each map is in this many shards, so that a new topic does not copy the entries of all others.
 const SHARDS: usize = 32;
 
-/// Topics in which brokers keep their own state; clients may not write them (spec R3.2). The control plane has a table
+/// Topics in which brokers keep their own state; clients may not write them. The control plane has a table
 /// of them (`internal_topics.py`), and its tests compare the two.
 pub const INTERNAL_TOPICS: [&str; 3] = ["__consumer_offsets", "__transaction_state", "__share_group_state"];
 

@@ -21,7 +21,6 @@ fn described(changes: Vec<Change>) -> Vec<String> {
     changes.into_iter().map(text).collect()
 }
 
-// spec: R0.15
 #[test]
 fn a_partition_is_fetched_from_the_leader_of_its_lease() {
     let fixture = Fixture::new(1);

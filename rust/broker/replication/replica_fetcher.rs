@@ -1,5 +1,5 @@
-//! The fetches of one follower from one leader: the next request, and what to do with the response (spec: R0.15, R1.5,
-//! R1.8; KIP-227, KIP-279, KIP-595).
+//! The fetches of one follower from one leader: the next request, and what to do with the response (KIP-227, KIP-279,
+//! KIP-595).
 //!
 //! It uses no socket and no clock: its runner sends the bytes of [`ReplicaFetcher::next`], passes the answer to
 //! [`ReplicaFetcher::complete`], and calls [`ReplicaFetcher::lost`] when the connection is lost. One request is under

@@ -25,7 +25,7 @@ fn image() -> PublishedImage {
     image
 }
 
-// spec: R3.5 (KIP-392)
+// KIP-392
 #[test]
 fn brokers_of_the_consumers_rack_are_nearer_unless_this_one_is_there_too() {
     let published = image();

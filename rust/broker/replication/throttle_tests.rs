@@ -84,7 +84,7 @@ fn no_more_is_kept_than_a_window_has_samples() {
     assert!(kept <= 11, "{kept} samples");
 }
 
-// spec: KIP-73, KIP-113
+// KIP-73, KIP-113
 #[test]
 fn moves_between_directories_have_a_window_of_their_own() {
     let window = |samples| QuotaWindow {

@@ -150,7 +150,7 @@ pub enum Thread {
     Load,
 }
 
-/// An answer that waits (spec: R0.8). Dropping it sends no answer: the owner must send one.
+/// An answer that waits. Dropping it sends no answer: the owner must send one.
 pub trait Delayed: Any + Send {
     /// Adds `waiter` to the watch lists of everything that the answer waits for. The caller must try once more
     /// afterwards.

@@ -57,7 +57,7 @@ fn attempt(watched: &mut Vec<usize>) -> impl FnMut(&mut dyn Delayed) -> Tried {
     }
 }
 
-// spec: R0.8: the event that it waits for may come between the serving and the watching.
+// The event that it waits for may come between the serving and the watching.
 #[test]
 fn answer_that_starts_to_wait_watches_before_it_is_tried_and_not_after_it_is_given() {
     for (attempts, is_answered, watchers) in [(1, true, 0), (2, false, 1)] {
@@ -69,7 +69,6 @@ fn answer_that_starts_to_wait_watches_before_it_is_tried_and_not_after_it_is_giv
     }
 }
 
-// spec: R0.8
 #[test]
 fn answer_that_goes_on_waiting_is_tried_once_more_while_it_watches() {
     for (attempts, expected, watchers) in [(1, &[0][..], 0), (2, &[0, 1], 0), (3, &[0, 1], 1)] {

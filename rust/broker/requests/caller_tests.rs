@@ -1,6 +1,6 @@
 use super::*;
 
-// spec: R3.2; Kafka lets its admin client write internal topics by the client id.
+// Kafka lets its admin client write internal topics by the client id.
 #[test]
 fn caller_may_write_internal_topics_only_under_the_client_id_of_kafka_s_admin_client() {
     let client = |client_id: Option<&str>| ClientInfo {

@@ -1,4 +1,4 @@
-//! Fetch: session, leases, reads within the limits, and when to wait (spec: R0.4, R0.7, R3.5, R3.6; KIP-74, KIP-227,
+//! Fetch: session, leases, reads within the limits, and when to wait (KIP-74, KIP-227,
 //! KIP-392).
 //!
 //! Place: between `net` (frames) and `partition` (read). The response is header bytes plus file slices that `net` sends
@@ -70,7 +70,7 @@ pub struct Splice {
     pub slice: FileSlice,
 }
 
-/// A fetch that waits for more bytes (spec: R0.8).
+/// A fetch that waits for more bytes.
 struct ParkedFetch {
     plan: Plan,
     /// The rows that it takes of the budget for parked rows.
@@ -292,7 +292,7 @@ fn find(topics: &Topics, asked: &FetchRow) -> Option<Arc<Partition>> {
     topic.and_then(|t| t.partition(asked.index)).cloned()
 }
 
-/// (spec: R0.7) Whether there are enough bytes, or an error or news that must be sent at once.
+/// Whether there are enough bytes, or an error or news that must be sent at once.
 fn is_enough(plan: &Plan, outcomes: &[Outcome]) -> bool {
     let mut bytes = 0;
     for outcome in outcomes {
@@ -380,7 +380,7 @@ impl Plan {
         })
     }
 
-    /// Notes a follower's fetch offset (spec: R0.11). The log was read before; the answer gets the high watermark as it
+    /// Notes a follower's fetch offset. The log was read before; the answer gets the high watermark as it
     /// is after the note.
     fn note_follower(
         &self,

@@ -149,7 +149,7 @@ fn after_an_error_the_partition_is_answered_again() {
     assert_eq!(client.fetch(asked(id, 3, vec![]), &[quiet(0)]).unwrap().2, [false]);
 }
 
-/// spec: R0.13. What was on its way when the reader learned of the epoch is thrown away there.
+/// What was on its way when the reader learned of the epoch is thrown away there.
 #[test]
 fn in_a_new_leader_epoch_the_partition_is_answered_again() {
     let client = Client::new(10);

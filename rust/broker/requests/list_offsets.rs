@@ -1,4 +1,4 @@
-//! `ListOffsets`: the ends of logs at once, offsets by timestamp on the disk threads (spec: R4.3).
+//! `ListOffsets`: the ends of logs at once, offsets by timestamp on the disk threads.
 //!
 //! A lookup by timestamp may read cold pages, for which a network loop must not wait: a disk thread serves such a
 //! request. A request thread serves a request of many rows. Each row of a partition that the request names twice is

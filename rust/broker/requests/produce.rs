@@ -1,4 +1,4 @@
-//! Produce: checks the acks, finds each partition, appends, and knows what to wait for (spec: R0.4, R0.5, R0.6, R3.1).
+//! Produce: checks the acks, finds each partition, appends, and knows what to wait for.
 //!
 //! Place: between `net` (frames) and `partition` (append). One partition's error never fails the others. The map:
 //! `authorized` finds the rows that the client may not write; `verification` has the transactional batches of a request

@@ -1,5 +1,5 @@
 //! Client quotas: how many bytes a second clients may produce and fetch, and how much of the threads their requests may
-//! take (spec: R3.7; KIP-13, KIP-55, KIP-124, KIP-219).
+//! take (KIP-13, KIP-55, KIP-124, KIP-219).
 //!
 //! Place: the control plane publishes the limits; `net` resolves each connection once (and again when the limits or
 //! the client's names change) to an [`Account`], which the APIs count in. While no quota was ever published, a request

@@ -1,4 +1,4 @@
-//! The operations that wait for a partition: the watch lists of the delayed-operation purgatory (spec: R0.8, R0.9).
+//! The operations that wait for a partition: the watch lists of the delayed-operation purgatory.
 //!
 //! The owner (a network loop) keeps a parked operation; a watch list has only the owner and the operation's number. A
 //! wake-up removes all waiters of one kind and calls their owners; an owner whose operation is still not complete adds

@@ -18,7 +18,6 @@ fn setup() -> (Arc<Owner>, Waiters, impl Fn(u64) -> Waiter) {
     })
 }
 
-// spec: R0.8
 #[test]
 fn a_wake_up_calls_each_waiter_of_its_kind_once() {
     let (owner, waiters, waiter) = setup();

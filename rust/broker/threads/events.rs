@@ -39,7 +39,7 @@ pub struct ControlRequest {
     pub charge: Charge,
 }
 
-/// An append of the control plane that was answered (spec: R3.3).
+/// An append of the control plane that was answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AppendDone {
     /// The token that `append` returned.

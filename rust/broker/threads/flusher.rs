@@ -1,4 +1,4 @@
-//! Group commit: threads that bring logs to disk while appends go on (spec: R1.6, `flush.messages`).
+//! Group commit: threads that bring logs to disk while appends go on (`flush.messages`).
 //!
 //! A partition is queued at most once; one fdatasync acknowledges every produce that was appended before it began.
 //! Sealed segments are flushed here too. The flusher sends no answers: it moves the flushed offset and wakes the

@@ -115,7 +115,7 @@ fn what_is_not_served_or_not_understood_is_named() {
     assert!(connection.outbox.is_empty(), "no half an answer is left");
 }
 
-// spec: KIP-511
+// KIP-511
 #[test]
 fn the_client_s_software_is_remembered_if_its_name_is_good() {
     let fixture = fixture();

@@ -1,4 +1,4 @@
-//! Connections to other brokers against this broker's own listener. spec: R2.4
+//! Connections to other brokers against this broker's own listener.
 
 use std::collections::HashMap;
 use std::net::{TcpListener, TcpStream};

@@ -1,5 +1,4 @@
 //! What a broker's answers mean, and that no answer is trusted. The broker is a socket with prepared answers.
-//! spec: R5.3
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};

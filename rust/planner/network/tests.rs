@@ -1,5 +1,5 @@
 //! What a reader makes of the answers of brokers: cut batches, moves, losses. The broker is a socket with prepared
-//! answers; what a real one answers, tests/spark reads. spec: R5.3
+//! answers; what a real one answers, tests/spark reads.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;

@@ -1,4 +1,4 @@
-//! Which fetched batches are committed. spec: R5.3, R6.2
+//! Which fetched batches are committed.
 
 use super::{AbortedFrom, OpenAborts};
 use base::place::{LeaderEpoch, Offset};

@@ -1,4 +1,4 @@
-//! What a read reads, on real files. spec: R5.3
+//! What a read reads, on real files.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;

@@ -19,7 +19,6 @@ fn old_request(version: i16) -> Vec<u8> {
     [head, max_bytes, rows].concat()
 }
 
-// spec: R4.4
 #[test]
 fn versions_0_to_3_have_no_isolation_and_only_version_3_a_bound() {
     let mut request = FetchRequest {
@@ -65,7 +64,6 @@ fn versions_0_to_3_have_no_isolation_and_only_version_3_a_bound() {
     }
 }
 
-// spec: R4.4
 #[test]
 fn old_responses_have_only_the_high_watermark_before_the_records() {
     for version in 0..=3 {

@@ -26,7 +26,6 @@ fn unknown_versions_are_refused() {
     }
 }
 
-// spec: R4.3
 #[test]
 fn version_0_asks_for_several_offsets_and_gets_a_list() {
     let body = b"\xff\xff\xff\xff\0\0\0\x01\0\x01t\0\0\0\x01\0\0\0\x07\xff\xff\xff\xff\xff\xff\xff\xfe\0\0\0\x05";

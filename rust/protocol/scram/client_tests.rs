@@ -1,4 +1,4 @@
-//! The client's side against the server's, and against servers that are not what they say. spec: R2.4
+//! The client's side against the server's, and against servers that are not what they say.
 
 use super::super::server::{ClientFirst, ScramCredential, ScramExchange};
 use super::*;

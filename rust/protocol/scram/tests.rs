@@ -1,4 +1,4 @@
-//! What the messages of both sides share. spec: R2.4
+//! What the messages of both sides share.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Kafka's message formats of before 0.11, magic 0 and 1: bytes in, bytes out, as the rest of `record`. spec: R4.4
+//! Kafka's message formats of before 0.11, magic 0 and 1: bytes in, bytes out, as the rest of `record`.
 //!
 //! The files: `message` has the grammar, reads and writes one message; `header` decodes a message as a
 //! [`super::BatchHeader`]; `inner` iterates the messages of a wrapper; `read` gives the records of either;

@@ -14,7 +14,6 @@ fn first(bytes: &[u8]) -> Batch<'_> {
     Batch::split_first(bytes).unwrap().unwrap().0
 }
 
-// spec: R4.2
 #[test]
 fn header_reads_every_field_where_kafka_puts_it() {
     let mut bytes = [0u8; BATCH_HEADER];

@@ -301,7 +301,6 @@ fn a_maximum_that_the_records_belie_is_corrected() {
     assert_eq!(batch.header().max_timestamp, NOW_MS + 2);
 }
 
-// spec: R4.4
 #[test]
 fn the_topics_codec_replaces_the_producers() {
     for from in CODECS {

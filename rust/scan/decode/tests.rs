@@ -1,5 +1,4 @@
-//! The walk in chunks beside the general walk, its naive twin: the same batches, and the same reason to stop. spec:
-//! R5.3
+//! The walk in chunks beside the general walk, its naive twin: the same batches, and the same reason to stop.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Files that a cleaner, a deletion or a move has put in the place of planned ones. spec: R4.5, R5.3
+//! Files that a cleaner, a deletion or a move has put in the place of planned ones.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What a split gives, beside the naive way; and what it says of files that are cut, flipped or gone (R5.3).
+//! What a split gives, beside the naive way; and what it says of files that are cut, flipped or gone.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Which part of a log is dirty, and whether it is time to clean it. spec: R4.5
+//! Which part of a log is dirty, and whether it is time to clean it.
 //!
 //! ```text
 //! log start … first dirty offset … first uncleanable offset … log end

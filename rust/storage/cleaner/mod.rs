@@ -1,4 +1,4 @@
-//! Compaction: of each key the last value is kept, as Kafka's log cleaner keeps it. spec: R4.5
+//! Compaction: of each key the last value is kept, as Kafka's log cleaner keeps it.
 //!
 //! The files, in the order of a cleaning: `cleanable` says which part of a log is dirty, `plan` lists its segments and
 //! groups them, `offset_map` has the last offset of each key, which `key_index` fills from the dirty part, `source`

@@ -1,4 +1,4 @@
-//! The map has the last offset of each key, whatever the order, up to its limit. spec: R4.5
+//! The map has the last offset of each key, whatever the order, up to its limit.
 
 use std::collections::HashMap;
 

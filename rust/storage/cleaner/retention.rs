@@ -1,4 +1,4 @@
-//! What a cleaning keeps of each batch. spec: R4.5
+//! What a cleaning keeps of each batch.
 //!
 //! | batch | goes | stays |
 //! |---|---|---|

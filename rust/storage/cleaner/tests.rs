@@ -1,4 +1,4 @@
-//! A cleaned log reads as the naive cleaning says, before and after it is opened again. spec: R4.5
+//! A cleaned log reads as the naive cleaning says, before and after it is opened again.
 
 mod faults;
 mod reopening;

@@ -29,7 +29,6 @@ fn small() -> Bench {
 }
 
 proptest! {
-    // spec: R4.3
     #[test]
     fn timestamp_lookup_matches_naive(
         batches in prop::collection::vec(prop::collection::vec(0i64..5000, 1..5), 1..40),

@@ -7,7 +7,7 @@
 //!
 //! Invariants: the state is a function of the log's batches up to [`ProducerState::map_end_offset`] (except expired
 //! producers), so a lost snapshot costs time, never correctness. The caller holds the partition's lock. An empty state
-//! owns no memory. Never reads the log. spec: R4.2, R4.4
+//! owns no memory. Never reads the log.
 
 mod check;
 pub mod entry;

@@ -9,7 +9,6 @@
 //! oldest first: a client repeats any of five batches whose response it missed, and a restarted broker must know them
 //! all. Kafka writes the last batch only; it reads entries in order, and a producer's last entry replaces the earlier
 //! ones. So each broker can read the other's file. This module encodes and decodes bytes and touches no file.
-//! spec: R4.2
 
 use super::entry::{BatchMetadata, ProducerEntry};
 use base::place::Offset;

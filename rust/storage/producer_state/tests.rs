@@ -100,7 +100,6 @@ const OUT_OF_ORDER: Result<Check, ErrorCode> = Err(ErrorCode::OUT_OF_ORDER_SEQUE
 const STALE_EPOCH: Result<Check, ErrorCode> = Err(ErrorCode::INVALID_PRODUCER_EPOCH);
 const INVALID_TXN: Result<Check, ErrorCode> = Err(ErrorCode::INVALID_TXN_STATE);
 
-// spec: R4.2
 #[test]
 fn batches_without_producer_id_pass_and_leave_nothing_behind() {
     let mut state = unverified();
@@ -166,7 +165,7 @@ fn sequences_follow_on_and_wrap() {
     append(&mut state, &data(1, 0, 3, 1, 5));
 }
 
-// spec: R4.2; KIP-360, H10
+// KIP-360, H10
 #[test]
 fn an_unknown_producer_may_start_anywhere_and_a_new_epoch_only_at_zero() {
     let mut state = unverified();
@@ -214,7 +213,6 @@ fn coordinators_have_no_sequences_but_epochs() {
     );
 }
 
-// spec: R4.2
 #[test]
 fn a_transaction_keeps_the_last_stable_offset_until_its_marker_is_replicated() {
     let mut state = unverified();
@@ -290,7 +288,7 @@ fn markers_come_from_no_older_coordinator_and_no_older_epoch() {
     assert_eq!(check_marker(&state, &marker(1, 3, 2), 5, 0), APPEND);
 }
 
-// spec: R4.2; KIP-890
+// KIP-890
 #[test]
 fn markers_of_version_2_must_raise_the_epoch_unless_they_are_sent_again() {
     let mut state = unverified();
@@ -312,7 +310,7 @@ fn markers_of_version_2_must_raise_the_epoch_unless_they_are_sent_again() {
     append(&mut state, &data(1, 4, 0, 1, 2));
 }
 
-// spec: R4.2; KIP-890
+// KIP-890
 #[test]
 fn a_transaction_begins_only_with_the_guard_of_its_verification() {
     let mut state = ProducerState::new(ProducerStateConfig::default());

@@ -39,7 +39,6 @@ fn last_log(bench: &Bench) -> std::path::PathBuf {
     bench.file(*bench.base_offsets().last().unwrap(), ".log")
 }
 
-// spec: R4.1
 #[test]
 fn a_clean_stop_is_trusted_without_a_scan() {
     let bench = bench();
@@ -65,7 +64,7 @@ fn a_crash_costs_a_scan_from_the_recovery_points_segment_only() {
     assert_eq!((batches(&log), log.recovery_point()), (all, Offset(point)));
 }
 
-// spec: R4.1; reliability H23
+// reliability H23
 #[test]
 fn a_last_batch_cut_at_every_byte_is_dropped_and_nothing_else() {
     let bench = bench();

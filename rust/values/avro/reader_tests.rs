@@ -1,4 +1,4 @@
-//! Avro values of a writer's schema, read with the schemas of readers. spec: R5.3
+//! Avro values of a writer's schema, read with the schemas of readers.
 
 use arrow_array::builder::BinaryBuilder;
 use arrow_array::cast::AsArray;

@@ -1,4 +1,4 @@
-//! Fields of JSON objects; what is expected is what Spark 4.2 gives. spec: R5.3
+//! Fields of JSON objects; what is expected is what Spark 4.2 gives.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;

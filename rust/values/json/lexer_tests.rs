@@ -1,4 +1,4 @@
-//! The lexer beside a parser that is known to be right. spec: R5.3
+//! The lexer beside a parser that is known to be right.
 
 use proptest::prelude::*;
 

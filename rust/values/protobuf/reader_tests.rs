@@ -1,4 +1,4 @@
-//! Messages of a `.proto` file. spec: R5.3
+//! Messages of a `.proto` file.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Schemas as users write them, read and given to Spark as its JSON. spec: R5.3
+//! Schemas as users write them, read and given to Spark as its JSON.
 
 use super::parse_ddl;
 use crate::types::{parse_spark_json, to_spark_json};

@@ -1,4 +1,4 @@
-"""A group that commits all the time while its coordinator moves, or is killed and loads again (spec R3.3; H17, H18).
+"""A group that commits all the time while its coordinator moves, or is killed and loads again (H17, H18).
 
 The group commits to a few partitions only, so ``__consumer_offsets`` has many records of few keys. OffsetFetch must
 return the offset that was acknowledged last, whichever broker answers: it is sent after each commit for all partitions,

@@ -1,4 +1,4 @@
-"""Disks that are full, that fail to sync, and that flip a bit by themselves (spec R4.7; H24, H25, H26)."""
+"""Disks that are full, that fail to sync, and that flip a bit by themselves (H24, H25, H26)."""
 
 from __future__ import annotations
 

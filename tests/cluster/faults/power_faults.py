@@ -1,4 +1,4 @@
-"""Disks that lose their power, and with it unsynced data (spec R1.6, KIP-966; H7, H8, H9)."""
+"""Disks that lose their power, and with it unsynced data (KIP-966; H7, H8, H9)."""
 
 from __future__ import annotations
 

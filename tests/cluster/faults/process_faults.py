@@ -1,4 +1,4 @@
-"""Brokers that are killed, stopped and paused (spec R1.1, R1.9 to R1.11; H1, H4, H5, H19, H20)."""
+"""Brokers that are killed, stopped and paused (H1, H4, H5, H19, H20)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans for added and removed brokers: balanced, fewest bytes, replicas spread over racks (spec R1.2, R1.4)."""
+"""Plans for added and removed brokers: balanced, fewest bytes, replicas spread over racks."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def clusters(draw: st.DrawFn) -> tuple[dict[Key, tuple[int, ...]], dict[Key, int
 
 @settings(max_examples=150, deadline=None)
 @given(clusters())
-def test_plan_for_added_brokers_moves_as_little_as_naive_flow(  # R1.4
+def test_plan_for_added_brokers_moves_as_little_as_naive_flow(
     cluster: tuple[dict[Key, tuple[int, ...]], dict[Key, int], int],
 ) -> None:
     assignment, sizes, count = cluster
@@ -117,7 +117,7 @@ def test_plan_for_added_brokers_moves_as_little_as_naive_flow(  # R1.4
 
 @settings(max_examples=100, deadline=None)
 @given(clusters(), st.data())
-def test_plan_for_removed_brokers_moves_what_they_hold_and_nothing_else(  # R1.4
+def test_plan_for_removed_brokers_moves_what_they_hold_and_nothing_else(
     cluster: tuple[dict[Key, tuple[int, ...]], dict[Key, int], int], data: st.DataObject
 ) -> None:
     assignment, sizes, count = cluster
@@ -136,7 +136,7 @@ def test_plan_for_removed_brokers_moves_what_they_hold_and_nothing_else(  # R1.4
     assert plan.moved_bytes == plan.min_bytes == copied_bytes(assignment, now, sizes)
 
 
-def test_two_added_to_three_get_their_share_and_no_more_moves() -> None:  # R1.4
+def test_two_added_to_three_get_their_share_and_no_more_moves() -> None:
     before = placed(racks_of(1, 2, 3), 10, 3)
     sizes = dict.fromkeys(before, 100)
     plan = plan_added(before, sizes, racks_of(1, 2, 3, 4, 5))
@@ -147,7 +147,7 @@ def test_two_added_to_three_get_their_share_and_no_more_moves() -> None:  # R1.4
     assert max(leaders.values()) - min(leaders.values()) <= 1
 
 
-def test_small_partitions_move_rather_than_large_ones() -> None:  # R1.4
+def test_small_partitions_move_rather_than_large_ones() -> None:
     before = {("t", number): (1,) for number in range(4)}
     sizes = {("t", number): 1000 >> number for number in range(4)}
     plan = plan_added(before, sizes, racks_of(1, 2))
@@ -155,7 +155,7 @@ def test_small_partitions_move_rather_than_large_ones() -> None:  # R1.4
     assert plan.moved_bytes == plan.min_bytes == 250 + 125
 
 
-def test_racks_go_on_alternating_when_brokers_come_and_go() -> None:  # R1.2
+def test_racks_go_on_alternating_when_brokers_come_and_go() -> None:
     racks: dict[int, str | None] = {1: "a", 2: "b", 3: "a", 4: "b"}
     before = placed(racks, 12, 2)
     sizes = dict.fromkeys(before, 1)
@@ -176,7 +176,7 @@ def test_last_broker_of_a_rack_may_leave() -> None:
     assert {key: set(target) for key, target in plan.targets.items()} == {key: {2, 3} for key in before}
 
 
-def test_replicas_of_a_removed_broker_are_spread_evenly() -> None:  # R1.2: a broker's load spreads over all the others
+def test_replicas_of_a_removed_broker_are_spread_evenly() -> None:  # A broker's load spreads over all the others
     before = placed(racks_of(1, 2, 3, 4, 5), 20, 1)
     now = after(before, plan_removed(before, dict.fromkeys(before, 7), racks_of(2, 3, 4, 5), [1]))
     assert set(counts(now).values()) == {5}

@@ -1,5 +1,5 @@
-"""``kafkastore cluster`` while brokers come and go: which throttles it sets, when it reports a move as done (spec R1.4,
-KIP-73)."""
+"""``kafkastore cluster`` while brokers come and go: which throttles it sets, when it reports a move as done
+(KIP-73)."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_broker_that_dies_before_its_rate_is_taken_away_is_named(capsys: pytest.
     )
 
 
-def test_move_that_waits_for_a_broker_says_so_where_there_is_no_bar(capsys: pytest.CaptureFixture[str]) -> None:  # R1.4
+def test_move_that_waits_for_a_broker_says_so_where_there_is_no_bar(capsys: pytest.CaptureFixture[str]) -> None:
     waiting = view(MOVES, 1)
     goes_on(Cluster(waiting, waiting, waiting, view(DONE, 1, 2)), 0)
     assert (
@@ -111,7 +111,7 @@ def test_move_that_ends_before_it_is_cancelled_is_no_failure() -> None:
     assert cluster.rates(2) == [None]
 
 
-def test_broker_whose_log_dirs_are_unknown_is_not_taken_for_empty() -> None:  # R1.4
+def test_broker_whose_log_dirs_are_unknown_is_not_taken_for_empty() -> None:
     cluster = Cluster(view(DONE, 1, 2, held={2: {T0: 10}}), view(DONE, 1, 2, held={1: {}, 2: {T0: 10}}))
     asyncio.run(cluster_moves._wait_until_deleted(cluster, [1]))
     assert cluster.seen.held[1] == {}
@@ -126,7 +126,7 @@ def test_broker_that_is_gone_when_it_is_configured_is_one_sentence(monkeypatch: 
         asyncio.run(ClusterClient("localhost:1").alter_configs({RATES[0]: "1"}, broker=3))
 
 
-def test_status_shows_what_brokers_know_when_there_is_no_controller(monkeypatch: pytest.MonkeyPatch) -> None:  # R1.4
+def test_status_shows_what_brokers_know_when_there_is_no_controller(monkeypatch: pytest.MonkeyPatch) -> None:
     partition = SimpleNamespace(partition_index=0, leader_id=1, replica_nodes=(1, 2), isr_nodes=(1,))
     metadata = SimpleNamespace(
         brokers=(SimpleNamespace(node_id=1, host="h", port=9092, rack=None),),

@@ -1,4 +1,4 @@
-"""Reassignment files: each fault is one sentence that names the item (spec R2.1)."""
+"""Reassignment files: each fault is one sentence that names the item."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def test_file_of_kafkas_tool_is_read_and_written() -> None:
         (text(7), "7 names no topic and partition"),
     ],
 )
-def test_fault_is_named(given: str, sentence: str) -> None:  # R2.1
+def test_fault_is_named(given: str, sentence: str) -> None:
     with pytest.raises(AdminError) as raised:
         read_plan(NAME, given)
     assert sentence in raised.value.client_message
     assert "\n" not in raised.value.client_message
 
 
-def test_plan_with_an_unknown_topic_partition_or_broker_is_refused_by_name() -> None:  # R2.1
+def test_plan_with_an_unknown_topic_partition_or_broker_is_refused_by_name() -> None:
     view = View({1: Broker("h", 1, None), 3: Broker("h", 2, None)}, 1, {("t", 0): Partition(1, (1,), (1,))}, {})
     check_plan(NAME, {("t", 0): (3, 1)}, view)
     for plan, sentence in (
@@ -80,8 +80,7 @@ def test_plan_is_written_in_order() -> None:
     assert [(one["topic"], one["partition"]) for one in written] == [("t", 9), ("t", 10), ("u", 0)]
 
 
-def test_move_under_way_to_elsewhere_is_not_replaced(  # R2.1
-) -> None:
+def test_move_under_way_to_elsewhere_is_not_replaced() -> None:
     brokers = {node: Broker("h", 1, None) for node in (1, 2, 3)}
     moving = Partition(1, (2, 1), (1,), adding=(2,), removing=(1,))
     view = View(brokers, 1, {("t", 0): moving}, {})

@@ -1,4 +1,4 @@
-"""``kafkastore cluster`` without a cluster: files of new brokers, and wrong input as one sentence (spec R1.3)."""
+"""``kafkastore cluster`` without a cluster: files of new brokers, and wrong input as one sentence."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_wrong_input_is_one_sentence_and_leaves_nothing(
     assert not folder.exists()
 
 
-def test_brokers_for_a_cluster_that_is_there_keep_its_replication(  # R1.4
+def test_brokers_for_a_cluster_that_is_there_keep_its_replication(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With min.insync.replicas=1 one of three brokers would acknowledge records that only it has."""

@@ -1,4 +1,4 @@
-"""Keys without an effect, and keys whose protection kafkastore lacks (spec R0.1)."""
+"""Keys without an effect, and keys whose protection kafkastore lacks."""
 
 from __future__ import annotations
 

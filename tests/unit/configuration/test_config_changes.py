@@ -1,4 +1,4 @@
-"""A configuration that one broker writes reaches the data plane of every other broker (spec R2.3, Kafka's
+"""A configuration that one broker writes reaches the data plane of every other broker (Kafka's
 ``/config/changes``)."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reassignments and elections requested by a node of the store, as Kafka's tools up to 2.x do (spec R2.2, R2.5)."""
+"""Reassignments and elections requested by a node of the store, as Kafka's tools up to 2.x do."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in ours if record.levelno >= logging.WARNING]
 
 
-def test_partitions_in_the_node_move_and_the_node_goes_at_the_end(tmp_path: Path) -> None:  # R2.5
+def test_partitions_in_the_node_move_and_the_node_goes_at_the_end(tmp_path: Path) -> None:
     async def test(world: World, mover: Mover) -> None:
         await mover.make((2, 3), (2, 3))
         await ask(world, {("t", 0): (4, 2), ("t", 1): (3, 2)})
@@ -81,7 +81,7 @@ def test_partitions_in_the_node_move_and_the_node_goes_at_the_end(tmp_path: Path
     play_moves(tmp_path, test)
 
 
-def test_entries_that_cannot_be_done_are_named_once_and_skipped(  # R2.1
+def test_entries_that_cannot_be_done_are_named_once_and_skipped(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def test(world: World, mover: Mover) -> None:
@@ -100,7 +100,7 @@ def test_entries_that_cannot_be_done_are_named_once_and_skipped(  # R2.1
     play_moves(tmp_path, test)
 
 
-def test_line_about_many_faults_stays_short(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:  # R2.1
+def test_line_about_many_faults_stays_short(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async def test(world: World, mover: Mover) -> None:
         await mover.make((2, 3))
         await ask(world, {("nobody", number): (2,) for number in range(15)})
@@ -113,7 +113,7 @@ def test_line_about_many_faults_stays_short(tmp_path: Path, caplog: pytest.LogCa
 
 
 @pytest.mark.parametrize("target", [(), (4, 4), (4, 9)])
-def test_target_that_cannot_be_is_refused_by_name(  # R2.1
+def test_target_that_cannot_be_is_refused_by_name(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, target: Sequence[int]
 ) -> None:
     async def test(world: World, mover: Mover) -> None:
@@ -178,7 +178,7 @@ def test_move_that_the_protocol_cancels_or_replaces_leaves_the_node(tmp_path: Pa
     play_moves(tmp_path, test)
 
 
-def test_next_controller_takes_the_node_over(tmp_path: Path) -> None:  # R2.4
+def test_next_controller_takes_the_node_over(tmp_path: Path) -> None:
     async def test(world: World, mover: Mover) -> None:
         await mover.make((2, 3), (2, 3), (2, 3))
         await ask(world, {("t", 0): (4, 2), ("t", 1): (4, 2)})
@@ -197,7 +197,7 @@ def test_next_controller_takes_the_node_over(tmp_path: Path) -> None:  # R2.4
     play_moves(tmp_path, test)
 
 
-def test_entry_that_was_complete_when_the_controller_died_is_dropped(tmp_path: Path) -> None:  # R2.4
+def test_entry_that_was_complete_when_the_controller_died_is_dropped(tmp_path: Path) -> None:
     async def test(world: World, mover: Mover) -> None:
         await mover.make((2, 3))
         await world.brokers[1].kill()

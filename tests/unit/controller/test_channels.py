@@ -1,5 +1,5 @@
-"""A controller's decisions reach every broker, also a broker that cannot apply them at once (spec R2.4;
-docs/internals/cluster.md)."""
+"""A controller's decisions reach every broker, also a broker that cannot apply them at once
+(docs/internals/cluster.md)."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_controller_that_a_broker_knows_to_be_old_is_not_repeated(tmp_path: Path
     play(tmp_path, test)
 
 
-def test_replica_that_a_move_took_goes_by_its_epoch_even_if_the_topic_goes_too() -> None:  # R2.5
+def test_replica_that_a_move_took_goes_by_its_epoch_even_if_the_topic_goes_too() -> None:
     """A removed replica may be deleted before its broker is notified that the topic is deleted; the brokers of the
     other replicas are notified first."""
     topic = Topic("t", b"t" * 16, [Assigned((4, 2), (), (1,))])

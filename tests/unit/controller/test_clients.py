@@ -24,7 +24,7 @@ DATA = (
 )
 
 
-def test_registration_is_read_with_its_epoch_and_its_clean_shutdown() -> None:  # R2.3
+def test_registration_is_read_with_its_epoch_and_its_clean_shutdown() -> None:
     found = decode_registration(3, DATA, 77)
     endpoints = (Endpoint("IN", "::1", 9093, "PLAINTEXT"), Endpoint("OUT", "h", 9092, "SSL"))
     assert found == Registration(3, 77, endpoints, "r", False)

@@ -1,5 +1,5 @@
-"""Several controllers on one store: which one is active, and its decisions when brokers come and go (spec R2.4, R1.10;
-docs/internals/cluster.md)."""
+"""Several controllers on one store: which one is active, and its decisions when brokers come and go
+(docs/internals/cluster.md)."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def leaders_told(broker: WorldBroker) -> set[int]:
     }
 
 
-def test_exactly_one_of_three_controllers_acts(tmp_path: Path) -> None:  # R2.4
+def test_exactly_one_of_three_controllers_acts(tmp_path: Path) -> None:
     async def test(world: World) -> None:
         controllers = [one.controller for one in world.brokers.values() if one.controller is not None]
         assert [one.is_active for one in controllers] == [True, False, False]
@@ -109,7 +109,7 @@ def test_new_topic_is_sent_to_its_replicas_and_its_metadata_to_all(tmp_path: Pat
     play(tmp_path, test)
 
 
-def test_dead_leader_is_followed_by_the_next_in_sync_replica(tmp_path: Path) -> None:  # R1.10
+def test_dead_leader_is_followed_by_the_next_in_sync_replica(tmp_path: Path) -> None:
     async def test(world: World) -> None:
         await make(world, assignment=((3, 2, 1),))
         await world.led("t", 3)
@@ -138,7 +138,7 @@ class Overtaken(SqliteStore):
 
 
 @pytest.mark.parametrize("other", ["seat", "epoch"])
-def test_seat_and_epoch_are_taken_together_or_not_at_all(tmp_path: Path, other: str) -> None:  # R2.4
+def test_seat_and_epoch_are_taken_together_or_not_at_all(tmp_path: Path, other: str) -> None:
     """Another writer changes the seat or the epoch between the read and the write."""
 
     async def test(world: World) -> None:
@@ -164,7 +164,7 @@ def test_seat_and_epoch_are_taken_together_or_not_at_all(tmp_path: Path, other: 
     play(tmp_path, test, brokers=())
 
 
-def test_dead_controller_is_followed_and_its_partitions_too(tmp_path: Path) -> None:  # R2.4
+def test_dead_controller_is_followed_and_its_partitions_too(tmp_path: Path) -> None:
     async def test(world: World) -> None:
         await make(world)
         await world.led("t", 1)
@@ -176,7 +176,7 @@ def test_dead_controller_is_followed_and_its_partitions_too(tmp_path: Path) -> N
     play(tmp_path, test)
 
 
-def test_absent_broker_is_fenced_before_its_session_expires(tmp_path: Path) -> None:  # H1, R1.10
+def test_absent_broker_is_fenced_before_its_session_expires(tmp_path: Path) -> None:  # H1
     async def test(world: World) -> None:
         await make(world, assignment=((3, 2, 1),))
         await world.led("t", 3)
@@ -508,7 +508,7 @@ def test_expired_session_ends_the_term_by_itself(tmp_path: Path) -> None:  # H19
     play(tmp_path, test)
 
 
-def test_partitions_without_a_state_are_elected_by_the_next_controller(tmp_path: Path) -> None:  # R2.4
+def test_partitions_without_a_state_are_elected_by_the_next_controller(tmp_path: Path) -> None:
     async def test(world: World) -> None:
         await make(world, assignment=((2, 3), (3, 2)))
         await world.led("t", 3, 1)
@@ -565,7 +565,7 @@ def test_lowered_minimum_clears_the_elr_before_leaders_can_know(tmp_path: Path) 
     play(tmp_path, test)
 
 
-def test_configuration_written_to_the_store_takes_effect(tmp_path: Path) -> None:  # R2.3
+def test_configuration_written_to_the_store_takes_effect(tmp_path: Path) -> None:
     async def test(world: World) -> None:
         await make(world, assignment=((3, 2),))
         await world.led("t", 3)

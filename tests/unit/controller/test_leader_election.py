@@ -1,5 +1,4 @@
-"""The rules of elections, of the in-sync set and of the eligible one (docs/internals/cluster.md, KIP-966, spec R1.10,
-R2.5)."""
+"""The rules of elections, of the in-sync set and of the eligible one (docs/internals/cluster.md, KIP-966)."""
 
 from __future__ import annotations
 
@@ -32,12 +31,12 @@ def lost(
     return rules.after_loss(state, ABC, usable, gone, min_isr, is_unclean_allowed=unclean)
 
 
-def test_new_partition_is_led_by_the_first_replica_that_is_there() -> None:  # R1.10
+def test_new_partition_is_led_by_the_first_replica_that_is_there() -> None:
     assert rules.elect_first(ABC, {2, 3}) == Leadership(2, 0, (2, 3))
     assert rules.elect_first(ABC, {4}) is None
 
 
-def test_dead_leader_is_followed_by_the_first_in_sync_replica_under_the_next_epoch() -> None:  # R1.10
+def test_dead_leader_is_followed_by_the_first_in_sync_replica_under_the_next_epoch() -> None:
     assert lost(Leadership(1, 5, (1, 3, 2)), {1}, {2, 3}) == Leadership(2, 6, (3, 2))
 
 
@@ -161,14 +160,14 @@ def test_broker_that_shuts_down_leads_on_while_no_other_replica_can() -> None:
     assert rules.leave_for_shutdown(Leadership(2, 4, (2,)), ABC, 1, {2, 3}, 1) is None
 
 
-def test_reassignment_elects_a_target_and_raises_the_epoch_in_any_case() -> None:  # R2.5
+def test_reassignment_elects_a_target_and_raises_the_epoch_in_any_case() -> None:
     state = Leadership(1, 4, (1, 2, 3))
     assert rules.elect_reassigned(state, (2, 3), {2, 3}) == Leadership(2, 5, (1, 2, 3))
     assert rules.elect_reassigned(state, (1, 3), {1, 3}) == Leadership(1, 5, (1, 2, 3))
     assert rules.elect_reassigned(state, (4,), {4}) is None
 
 
-def test_replicas_with_the_only_committed_records_are_not_dropped() -> None:  # R2.5, KIP-966
+def test_replicas_with_the_only_committed_records_are_not_dropped() -> None:  # KIP-966
     nobody_in_sync = Leadership(-1, 5, (), (1, 2))
     assert rules.drop_replicas(nobody_in_sync, (3,), {3}, 1) is None
     assert rules.drop_replicas(nobody_in_sync, (2, 3), {3}, 2) == Leadership(-1, 6, (), (2,))
@@ -190,7 +189,7 @@ STATES = st.builds(
 @given(STATES, st.sets(st.sampled_from(ABC)), st.integers(1, 4))
 def test_loss_never_elects_from_outside_and_never_empties_both_sets(
     state: Leadership, gone: set[int], min_isr: int
-) -> None:  # R1.10, I7
+) -> None:  # I7
     usable = set(ABC) - gone
     after = lost(state, gone, usable, min_isr) or state
     assert after.leader == -1 or after.leader in usable & ({*state.isr, *state.elr})
@@ -220,13 +219,13 @@ def test_unclean_broker_never_leads_while_a_replica_with_more_records_may_return
     ],
     ids=str,
 )
-def test_state_is_kafkas_json_with_the_elr_when_there_is_one(state: Leadership) -> None:  # R2.3
+def test_state_is_kafkas_json_with_the_elr_when_there_is_one(state: Leadership) -> None:
     data = encode_leadership(state, 9)
     assert decode_leadership(data, 7) == state._replace(partition_epoch=7, controller_epoch=9)
     assert (b"elr" in data, b"leader_recovery_state" in data) == (bool(state.elr), state.is_recovering)
 
 
-def test_only_the_moves_of_the_tables_are_legal() -> None:  # R2.6
+def test_only_the_moves_of_the_tables_are_legal() -> None:
     replicas = {(a, b) for a in ReplicaState for b in ReplicaState if b in REPLICA_MOVES[a]}
     assert len(replicas) == 14
     check_replica_move(ReplicaState.OFFLINE, ReplicaState.DELETION_STARTED)

@@ -1,4 +1,4 @@
-"""State changes of partitions and replicas are logged, one line for each event (spec R2.6)."""
+"""State changes of partitions and replicas are logged, one line for each event."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Partitions that move to other brokers: each phase, and what ends it early (spec R2.5, KIP-455, H16)."""
+"""Partitions that move to other brokers: each phase, and what ends it early (KIP-455, H16)."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def told_of(world: World, node_id: int, key: int) -> list[Any]:
 
 
 # ---- the phases
-def test_old_and_new_replicas_hold_the_partition_until_the_new_are_in_sync(tmp_path: Path) -> None:  # R2.5
+def test_old_and_new_replicas_hold_the_partition_until_the_new_are_in_sync(tmp_path: Path) -> None:
     async def test(world: World, mover: Mover) -> None:
         await mover.make((2, 3))
         assert await mover.ask((4, 2)) == ErrorCode.NONE
@@ -95,7 +95,7 @@ def test_old_and_new_replicas_hold_the_partition_until_the_new_are_in_sync(tmp_p
     play_moves(tmp_path, test)
 
 
-def test_complete_move_leaves_the_target_alone_with_the_partition(tmp_path: Path) -> None:  # R2.5
+def test_complete_move_leaves_the_target_alone_with_the_partition(tmp_path: Path) -> None:
     async def test(world: World, mover: Mover) -> None:
         await mover.make((2, 3))
         await mover.ask((4, 5))
@@ -112,7 +112,7 @@ def test_complete_move_leaves_the_target_alone_with_the_partition(tmp_path: Path
     play_moves(tmp_path, test)
 
 
-def test_leader_that_stays_goes_on_under_the_next_epoch(tmp_path: Path) -> None:  # R2.5
+def test_leader_that_stays_goes_on_under_the_next_epoch(tmp_path: Path) -> None:
     async def test(world: World, mover: Mover) -> None:
         await mover.make((2, 3))
         await mover.ask((4, 2))
@@ -124,7 +124,7 @@ def test_leader_that_stays_goes_on_under_the_next_epoch(tmp_path: Path) -> None:
     play_moves(tmp_path, test)
 
 
-def test_replicas_that_are_only_taken_go_at_once(tmp_path: Path) -> None:  # R2.5
+def test_replicas_that_are_only_taken_go_at_once(tmp_path: Path) -> None:
     async def test(world: World, mover: Mover) -> None:
         await mover.make((2, 3, 4))
         assert await mover.ask((3, 4), allows_factor_change=False) == ErrorCode.INVALID_REPLICATION_FACTOR  # KIP-860
@@ -164,7 +164,7 @@ def test_more_partitions_than_one_write_takes_move_together(tmp_path: Path) -> N
     play_moves(tmp_path, test)
 
 
-def test_rebalance_leaves_what_moves_to_the_end_of_the_move(tmp_path: Path) -> None:  # R2.8
+def test_rebalance_leaves_what_moves_to_the_end_of_the_move(tmp_path: Path) -> None:
     """Otherwise clients would have to look for the leader twice."""
 
     async def test(world: World, mover: Mover) -> None:
@@ -180,7 +180,7 @@ def test_rebalance_leaves_what_moves_to_the_end_of_the_move(tmp_path: Path) -> N
     play_moves(tmp_path, test)
 
 
-def test_partitions_that_are_added_during_a_move_have_as_many_replicas_as_after_it(tmp_path: Path) -> None:  # R2.5
+def test_partitions_that_are_added_during_a_move_have_as_many_replicas_as_after_it(tmp_path: Path) -> None:
     async def test(world: World, mover: Mover) -> None:
         await mover.make((2, 3))
         assert await mover.ask((4, 5)) == ErrorCode.NONE
@@ -192,7 +192,7 @@ def test_partitions_that_are_added_during_a_move_have_as_many_replicas_as_after_
 
 # ---- the controller dies
 @pytest.mark.parametrize("writes", [1, 2, 3])
-def test_controller_that_dies_after_a_write_is_followed_by_one_that_goes_on(  # R2.4, R2.5, H16
+def test_controller_that_dies_after_a_write_is_followed_by_one_that_goes_on(  # H16
     tmp_path: Path, writes: int
 ) -> None:
     """Write 1 is the reassignment, 2 its completion, 3 the deletions. No broker is notified of the last write."""
@@ -342,7 +342,7 @@ def test_replica_kept_by_another_move_is_not_sent_as_new_again(tmp_path: Path) -
     play_moves(tmp_path, test)
 
 
-def test_topic_is_deleted_in_the_middle_of_a_move(tmp_path: Path) -> None:  # R2.5
+def test_topic_is_deleted_in_the_middle_of_a_move(tmp_path: Path) -> None:
     async def test(world: World, mover: Mover) -> None:
         await mover.make((2, 3), (2, 3))
         world.brokers[2].is_reachable = False
@@ -370,7 +370,7 @@ def test_topic_is_deleted_in_the_middle_of_a_move(tmp_path: Path) -> None:  # R2
 
 
 # ---- brokers that are away
-def test_invalid_reassignments_are_refused_partition_by_partition(tmp_path: Path) -> None:  # R2.1, KIP-455
+def test_invalid_reassignments_are_refused_partition_by_partition(tmp_path: Path) -> None:  # KIP-455
     async def test(world: World, mover: Mover) -> None:
         await mover.make((2, 3))
         await world.brokers[5].kill()

@@ -1,4 +1,4 @@
-"""No request places a replica on a removed broker (spec R1.4)."""
+"""No request places a replica on a removed broker."""
 
 from __future__ import annotations
 

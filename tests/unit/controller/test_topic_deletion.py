@@ -1,4 +1,4 @@
-"""Deletion of topics: every replica first, the store last, and through failures (spec R2.4, R2.6)."""
+"""Deletion of topics: every replica first, the store last, and through failures."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_broker_that_does_not_answer_is_waited_for_no_longer_than_the_limit(tmp_
     play(tmp_path, test)
 
 
-def test_topic_marked_in_the_store_is_deleted(tmp_path: Path) -> None:  # R2.3
+def test_topic_marked_in_the_store_is_deleted(tmp_path: Path) -> None:
     async def test(world: World) -> None:
         await make(world)
         await world.store.create("/admin/delete_topics/t")
@@ -139,7 +139,7 @@ def test_replica_that_is_away_is_deleted_when_it_is_back(tmp_path: Path) -> None
     play(tmp_path, test)
 
 
-def test_answer_of_an_earlier_incarnation_does_not_hold_up_the_deletion(tmp_path: Path) -> None:  # R2.4
+def test_answer_of_an_earlier_incarnation_does_not_hold_up_the_deletion(tmp_path: Path) -> None:
     """A broker that is back at once refuses requests for its earlier life; the controller may see first that the broker
     is back."""
 
@@ -166,7 +166,7 @@ def test_answer_of_an_earlier_incarnation_does_not_hold_up_the_deletion(tmp_path
     play(tmp_path, test)
 
 
-def test_deletion_goes_on_under_the_next_controller(tmp_path: Path) -> None:  # R2.4
+def test_deletion_goes_on_under_the_next_controller(tmp_path: Path) -> None:
     async def test(world: World) -> None:
         await make(world)
         world.brokers[3].is_reachable = False
@@ -180,7 +180,7 @@ def test_deletion_goes_on_under_the_next_controller(tmp_path: Path) -> None:  # 
     play(tmp_path, test)
 
 
-def test_half_deleted_topic_is_not_elected_by_the_next_controller(tmp_path: Path) -> None:  # R2.4
+def test_half_deleted_topic_is_not_elected_by_the_next_controller(tmp_path: Path) -> None:
     """The controller died between the batches of a large deletion."""
 
     async def test(world: World) -> None:

@@ -110,7 +110,7 @@ def test_the_initial_wait_never_exceeds_the_rebalance_timeout() -> None:
 
 
 def test_a_join_phase_ends_once_when_all_known_members_have_rejoined() -> None:
-    world = World()  # spec: R0.9
+    world = World()
     one, two = world.stable_group(2)
     first = world.join(one.member_id)
     assert world.state() == "PreparingRebalance"
@@ -186,7 +186,7 @@ def test_a_join_that_replaces_an_earlier_one_of_the_same_member_answers_that_one
     one, _ = world.stable_group(2)
     first = world.join(one.member_id)
     second = world.join(one.member_id)
-    assert first.result.error_code == ErrorCode.REBALANCE_IN_PROGRESS  # spec: R0.8
+    assert first.result.error_code == ErrorCode.REBALANCE_IN_PROGRESS
     assert not second.is_answered
 
 
@@ -397,7 +397,7 @@ def test_a_sync_during_a_rebalance_is_answered_rebalance_in_progress() -> None:
 
 
 def test_heartbeats_keep_a_session_and_silence_ends_it() -> None:
-    world = World()  # spec: R0.9
+    world = World()
     (member,) = world.stable_group()
     for _ in range(5):
         world.clock.advance(9000)

@@ -24,7 +24,7 @@ U0 = ("u", 0)  # no member of these groups subscribes to it
 
 
 def test_a_first_commit_makes_a_group_when_it_is_durable() -> None:
-    world = World()  # spec: R4.8
+    world = World()
     world.log.is_held = True
     call = world.commit({T0: 5})
     assert not call.is_answered

@@ -1,7 +1,5 @@
 """The coordinator runtime with a coordinator that keeps only names: elections, loads that come too late, appends,
 passes.
-
-Spec R3.1 (replicated log of an internal topic), R0.10 (leader epochs).
 """
 
 from __future__ import annotations

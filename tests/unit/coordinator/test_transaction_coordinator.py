@@ -1,5 +1,5 @@
 """The transaction coordinator of a started broker over the engine's double: its topic, its elections, its lists and
-descriptions. Spec R3.1, R0.10; KIP-664."""
+descriptions. KIP-664."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AlterReplicaLogDirs: moves between log directories of a broker, and refusals (KIP-113, spec R2.7)."""
+"""AlterReplicaLogDirs: moves between log directories of a broker, and refusals (KIP-113)."""
 
 from __future__ import annotations
 

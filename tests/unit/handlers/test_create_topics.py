@@ -46,7 +46,7 @@ def test_version_0_always_creates_and_version_1_may_only_validate(broker: OneBro
     assert list(broker.services.image.topics) == ["t"]
 
 
-def test_store_records_the_topic_in_kafkas_layout(broker: OneBroker) -> None:  # spec: R2.3
+def test_store_records_the_topic_in_kafkas_layout(broker: OneBroker) -> None:
     broker.ask("create_topics", 7, {"topics": [topic("t", 2)]})
     node = broker.run(broker.store.get("/brokers/topics/t"))
     assert json.loads(node.data)["partitions"] == {"0": [1], "1": [1]}

@@ -1,4 +1,4 @@
-"""The loops of the log cleaner: when the engine is asked, and what becomes of an error. spec: R4.5"""
+"""The loops of the log cleaner: when the engine is asked, and what becomes of an error."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def test_housekeeping_runs_when_due_and_again(tmp_path: Path) -> None:
 
 
 def test_follower_that_lags_is_looked_for_each_second(tmp_path: Path) -> None:
-    """R1.8: with the default of 30 s a hung follower holds producers up for 31 s at most."""
+    """With the default of 30 s a hung follower holds producers up for 31 s at most."""
 
     async def body() -> None:
         logs, _ = manager(tmp_path)

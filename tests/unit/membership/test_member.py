@@ -1,4 +1,4 @@
-"""A broker joins a cluster, loses its session, comes back (spec R0.2, R2.4; KIP-966). Its registration decides whether
+"""A broker joins a cluster, loses its session, comes back (KIP-966). Its registration decides whether
 it may lead."""
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ def test_log_that_is_not_this_brokers_is_set_aside_and_never_deleted(
     run(body)
 
 
-def test_log_of_a_replica_that_was_taken_meanwhile_is_deleted_and_not_set_aside(tmp_path: Path) -> None:  # R2.5, H16
+def test_log_of_a_replica_that_was_taken_meanwhile_is_deleted_and_not_set_aside(tmp_path: Path) -> None:  # H16
     async def owe() -> None:
         async with other_store(tmp_path) as store:
             topic = await put_topic(store, "t", (2, 3))

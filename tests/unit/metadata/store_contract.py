@@ -1,7 +1,4 @@
-"""The contract of every metadata store. Each implementation's test module inherits :class:`StoreContract`.
-
-spec: R2.3
-"""
+"""The contract of every metadata store. Each implementation's test module inherits :class:`StoreContract`."""
 
 from __future__ import annotations
 

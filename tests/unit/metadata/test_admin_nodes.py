@@ -1,4 +1,4 @@
-"""The content of the nodes that operators write: right entries are read, wrong ones are named (spec R2.1)."""
+"""The content of the nodes that operators write: right entries are read, wrong ones are named."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_unknown_fields_are_left_alone() -> None:
         (RIGHT, "t-0 stands there twice"),
     ],
 )
-def test_wrong_entry_is_named_and_the_others_stand(entry: str, fault: str) -> None:  # R2.1
+def test_wrong_entry_is_named_and_the_others_stand(entry: str, fault: str) -> None:
     found, faults = decode_reassignments(f'{{"version":1,"partitions":[{RIGHT},{entry}]}}'.encode())
     assert found == {("t", 0): (1, 2)}
     assert len(faults) == 1
@@ -59,7 +59,7 @@ def test_wrong_entry_is_named_and_the_others_stand(entry: str, fault: str) -> No
         (b'{"version":1,"partitions":{"topic":"t"}}', "which is no list"),
     ],
 )
-def test_invalid_content_is_one_fault(data: bytes, fault: str) -> None:  # R2.1
+def test_invalid_content_is_one_fault(data: bytes, fault: str) -> None:
     found, faults = decode_reassignments(data)
     assert not found
     assert len(faults) == 1

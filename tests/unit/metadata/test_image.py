@@ -1,5 +1,5 @@
-"""The states of partitions in the image: an older state never replaces a newer one, in whatever order they come (spec
-R0.10; H4)."""
+"""The states of partitions in the image: an older state never replaces a newer one, in whatever order they come
+(H4)."""
 
 from __future__ import annotations
 

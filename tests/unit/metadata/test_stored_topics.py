@@ -59,7 +59,7 @@ def play(folder: Path, test: Callable[[CountingStore], Awaitable[None]]) -> None
     asyncio.run(body())
 
 
-def test_topic_is_read_as_it_was_written(tmp_path: Path) -> None:  # R2.3
+def test_topic_is_read_as_it_was_written(tmp_path: Path) -> None:
     async def test(store: CountingStore) -> None:
         written = TOPIC._replace(states={0: STATES[0], 1: Leadership(2, 0, (2,), (1,), controller_epoch=7)})
         assert (await StoredTopics(store).load()).topics == {"t": written}
@@ -97,7 +97,7 @@ def test_topics_are_read_again_only_after_a_change(tmp_path: Path, changes: list
     play(tmp_path, test)
 
 
-def test_highest_epoch_is_seen_where_the_topic_is_invalid(tmp_path: Path) -> None:  # R2.4
+def test_highest_epoch_is_seen_where_the_topic_is_invalid(tmp_path: Path) -> None:
     async def test(store: CountingStore) -> None:
         stored = StoredTopics(store, is_kept=True)
         for path in (f"{TOPICS}/t", STATE):

@@ -1,4 +1,4 @@
-"""LeaderAndIsr: which requests a broker accepts, and what it does then (spec R0.10, R1.11; H4, H19). A refused request
+"""LeaderAndIsr: which requests a broker accepts, and what it does then (H4, H19). A refused request
 changes nothing."""
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def test_new_replica_gets_a_log_its_configuration_and_a_lease(tmp_path: Path) ->
 )
 def test_requests_of_an_old_controller_or_with_a_stale_broker_epoch_have_no_effect(
     tmp_path: Path, fence: dict[str, int], code: int
-) -> None:  # R1.11, H19
+) -> None:  # H19
     async def test(replicas: Replicas) -> None:
         await replicas.become(told(state(OTHER, 1, 1)))
         await replicas.update(told(state(OTHER, 1, 1)))
@@ -113,7 +113,7 @@ def test_unregistered_broker_refuses_requests_that_may_be_for_its_earlier_incarn
 
 
 @pytest.mark.parametrize("stale", [state(ME, 2, 9), state(ME, 3, 4), state(OTHER, 0, 0)])
-def test_stale_leader_and_isr_between_two_newer_ones_is_refused(tmp_path: Path, stale: object) -> None:  # R1.11, H4
+def test_stale_leader_and_isr_between_two_newer_ones_is_refused(tmp_path: Path, stale: object) -> None:  # H4
     async def test(replicas: Replicas) -> None:
         await replicas.become(told(state(OTHER, 3, 5)))
         answer = await replicas.become(told(stale))  # type: ignore[arg-type]

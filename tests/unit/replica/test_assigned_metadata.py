@@ -1,4 +1,4 @@
-"""UpdateMetadata: the metadata that clients get, from full and partial requests (spec R2.8)."""
+"""UpdateMetadata: the metadata that clients get, from full and partial requests."""
 
 from __future__ import annotations
 

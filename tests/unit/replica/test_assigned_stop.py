@@ -1,5 +1,4 @@
-"""StopReplica: replicas that are stopped or deleted, and that an old request cannot bring back (spec R0.10, R1.11,
-R2.5)."""
+"""StopReplica: replicas that are stopped or deleted, and that an old request cannot bring back."""
 
 from __future__ import annotations
 
@@ -127,7 +126,7 @@ def test_one_partition_that_is_fenced_does_not_keep_the_others(tmp_path: Path) -
 
 
 def test_replica_that_was_moved_away_is_not_brought_back_by_an_older_state(tmp_path: Path) -> None:
-    """The replica's log is gone: as the leader of the earlier epoch it would serve an empty log (R1.11, R2.5)."""
+    """The replica's log is gone: as the leader of the earlier epoch it would serve an empty log."""
 
     async def test(replicas: Replicas) -> None:
         await replicas.become(told(state(ME, 5, 8)))
@@ -146,7 +145,7 @@ def deleted(topic_id: bytes = T_ID) -> TopicStates:
     return told(state(LEADER_DURING_DELETE, EPOCH_DURING_DELETE), topic_id=topic_id)
 
 
-def test_late_request_does_not_bring_back_a_topic_that_is_deleted(tmp_path: Path) -> None:  # R0.10, KIP-516
+def test_late_request_does_not_bring_back_a_topic_that_is_deleted(tmp_path: Path) -> None:  # KIP-516
     """Whether the broker had the partition's log before or not."""
 
     async def test(replicas: Replicas) -> None:
@@ -206,7 +205,7 @@ def test_request_that_a_later_one_has_overtaken_is_refused(tmp_path: Path) -> No
     on_replicas(tmp_path, test)
 
 
-def test_late_deletion_does_not_reach_a_replica_that_came_back(tmp_path: Path) -> None:  # R2.5
+def test_late_deletion_does_not_reach_a_replica_that_came_back(tmp_path: Path) -> None:
     """A partition that moved away and back: a replica is added without a new leader epoch, and removed with one."""
 
     async def test(replicas: Replicas) -> None:
@@ -223,7 +222,7 @@ def test_late_deletion_does_not_reach_a_replica_that_came_back(tmp_path: Path) -
     on_replicas(tmp_path, test)
 
 
-def test_leader_and_isr_older_than_a_stop_replica_is_refused(tmp_path: Path) -> None:  # R2.5, KIP-455
+def test_leader_and_isr_older_than_a_stop_replica_is_refused(tmp_path: Path) -> None:  # KIP-455
     """A move that was cancelled at once."""
 
     async def test(replicas: Replicas) -> None:

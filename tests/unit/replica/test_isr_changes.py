@@ -1,4 +1,4 @@
-"""A leader's AlterPartition: no record is lost when an answer is (KIP-497, KIP-903; spec R0.12, R1.8; H21).
+"""A leader's AlterPartition: no record is lost when an answer is (KIP-497, KIP-903; H21).
 
 Until the data plane gets the new state, it counts the larger of the two in-sync sets; so a change may be withdrawn only
 when it is known that the controller has not written it.
@@ -259,7 +259,7 @@ def test_change_stays_under_way_until_the_newer_state_is_known(tmp_path: Path, f
 
 
 @pytest.mark.parametrize("found", [state(OTHER, 4, 7), state(ME, 4, 7), None])
-def test_deposed_leader_does_not_take_its_lease_from_the_store(tmp_path: Path, found: Any) -> None:  # R1.11
+def test_deposed_leader_does_not_take_its_lease_from_the_store(tmp_path: Path, found: Any) -> None:
     """The store has another leader, another epoch or no topic: the controller will send that state; until then both
     in-sync sets count."""
 

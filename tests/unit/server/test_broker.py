@@ -39,7 +39,7 @@ async def _leaders_become(broker: Broker, leaders: list[int]) -> None:
     await _eventually(lambda: [one.leader for one in image.topics["a"].partitions] == leaders, f"{leaders} lead")
 
 
-def test_listeners_open_last_and_close_first(tmp_path: Path) -> None:  # spec: R0.2
+def test_listeners_open_last_and_close_first(tmp_path: Path) -> None:
     async def body() -> None:
         async with running_broker(tmp_path) as broker:
             engine = broker.services.engine
@@ -50,7 +50,7 @@ def test_listeners_open_last_and_close_first(tmp_path: Path) -> None:  # spec: R
 
 
 def test_broker_that_is_alone_leads_before_its_listeners_open_and_until_its_network_is_closed(tmp_path: Path) -> None:
-    """A client that connects finds the partitions led, and requests in flight at the stop are answered (spec R0.2)."""
+    """A client that connects finds the partitions led, and requests in flight at the stop are answered."""
     led: dict[str, int] = {}
 
     def prepare(engine: Engine) -> None:
@@ -448,7 +448,7 @@ def test_port_in_use_closes_the_logs_cleanly_again(tmp_path: Path) -> None:
     run(body)
 
 
-def test_leader_epochs_are_raised_after_an_unclean_stop_and_only_then(tmp_path: Path) -> None:  # spec: R0.10, KIP-320
+def test_leader_epochs_are_raised_after_an_unclean_stop_and_only_then(tmp_path: Path) -> None:  # KIP-320
     one, two = f"{tmp_path}/one", f"{tmp_path}/two"
     directories = f"{one},{two}"
     partitions = 4

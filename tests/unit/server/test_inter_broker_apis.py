@@ -1,4 +1,4 @@
-"""Inter-broker requests are accepted on the brokers' listener only (spec R1.11): no client may change leaders."""
+"""Inter-broker requests are accepted on the brokers' listener only: no client may change leaders."""
 
 from __future__ import annotations
 

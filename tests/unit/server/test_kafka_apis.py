@@ -1,4 +1,4 @@
-"""Dispatch: from a request's bytes to the bytes of its answer, and the failures on the way (spec R0.3)."""
+"""Dispatch: from a request's bytes to the bytes of its answer, and the failures on the way."""
 
 from __future__ import annotations
 

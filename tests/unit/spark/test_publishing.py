@@ -2,8 +2,6 @@
 
 The folders are real ones; a count of what is done to them decides when the process dies. Spark is played by a few
 lines: it fixes the records of a batch before it is written, and gives a batch again until it has noted it as done.
-
-spec: R5.3
 """
 
 from __future__ import annotations

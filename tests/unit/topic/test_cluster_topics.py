@@ -1,5 +1,5 @@
-"""The controller creates the topics of a cluster; the broker that got the request answers when its clients can see them
-(spec R2.3, R2.8)."""
+"""The controller creates the topics of a cluster; the broker that got the request answers when its clients can see
+them."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_topic_grows_and_goes(tmp_path: Path) -> None:
     check(tmp_path, test)
 
 
-def test_topic_that_grows_while_it_moves_gets_the_replicas_it_has_afterwards(  # R2.5
+def test_topic_that_grows_while_it_moves_gets_the_replicas_it_has_afterwards(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def under_way(_: Controller) -> dict[tuple[str, int], Assigned]:

@@ -1,4 +1,4 @@
-"""Placement of replicas (spec R1.2)."""
+"""Placement of replicas."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from kafkastore.errors import InvalidReplicationFactorError
 from kafkastore.topic.placement import next_place, place_replicas
 
 
-def test_partition_i_prefers_broker_i_mod_n() -> None:  # spec: R1.2
+def test_partition_i_prefers_broker_i_mod_n() -> None:
     placed = place_replicas(dict.fromkeys([3, 1, 2]), 6, 1)
     assert placed == [(1,), (2,), (3,), (1,), (2,), (3,)]
 
 
-def test_followers_of_one_leader_are_spread_over_all_others() -> None:  # spec: R1.2
+def test_followers_of_one_leader_are_spread_over_all_others() -> None:
     placed = place_replicas(dict.fromkeys(range(4)), 12, 2)
     followers = Counter(replicas[1] for replicas in placed if replicas[0] == 0)
     assert followers == {1: 1, 2: 1, 3: 1}
 
 
-def test_replicas_are_on_different_racks_while_there_are_enough() -> None:  # spec: R1.2
+def test_replicas_are_on_different_racks_while_there_are_enough() -> None:
     racks = {0: "a", 1: "a", 2: "b", 3: "b", 4: "c", 5: "c"}
     for replicas in place_replicas(racks, 30, 3):
         assert {racks[replica] for replica in replicas} == {"a", "b", "c"}

@@ -37,7 +37,7 @@ def check(folder: Path, test: Callable[[Broker], Awaitable[None]], **properties:
     run(body)
 
 
-def test_created_topic_has_logs_leases_and_is_seen_by_clients(tmp_path: Path) -> None:  # spec: R0.10
+def test_created_topic_has_logs_leases_and_is_seen_by_clients(tmp_path: Path) -> None:
     async def test(broker: Broker) -> None:
         services = broker.services
         topic = await services.topics.create("a", partitions=2, replication_factor=1, configs={"retention.ms": "5"})
@@ -55,7 +55,7 @@ def test_created_topic_has_logs_leases_and_is_seen_by_clients(tmp_path: Path) ->
     check(tmp_path, test)
 
 
-def test_store_has_kafkas_layout(tmp_path: Path) -> None:  # spec: R2.3
+def test_store_has_kafkas_layout(tmp_path: Path) -> None:
     async def test(broker: Broker) -> None:
         store = broker.store
         topic = await broker.services.topics.create("a")
@@ -398,7 +398,7 @@ def test_listener_of_a_topic_hears_of_elections_and_resignations(tmp_path: Path)
     check(tmp_path, test)
 
 
-def test_coordinators_append_is_answered_per_partition(tmp_path: Path) -> None:  # spec: R3.1, R3.3
+def test_coordinators_append_is_answered_per_partition(tmp_path: Path) -> None:
     from fake_engine import build_batch
 
     async def test(broker: Broker) -> None:
@@ -546,7 +546,7 @@ def plan(planner: TopicPlanner, asked: list[NewTopic]) -> list[TopicImage | Kafk
     return asyncio.run(body())
 
 
-def test_topics_of_one_partition_are_spread_over_the_brokers() -> None:  # R1.2
+def test_topics_of_one_partition_are_spread_over_the_brokers() -> None:
     image = MetadataImage()
     image.brokers = {node: BrokerImage(node, None, ()) for node in (1, 2, 3)}
     planner = TopicPlanner(BrokerConfig({}), image)

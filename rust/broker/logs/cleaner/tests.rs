@@ -1,4 +1,4 @@
-//! Which log is cleaned, and what becomes of a cleaning beside other work on the log. spec: R4.5, R2.7
+//! Which log is cleaned, and what becomes of a cleaning beside other work on the log.
 
 use std::time::Duration;
 

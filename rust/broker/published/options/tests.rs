@@ -8,7 +8,7 @@ fn options(pairs: &[(&str, &str)]) -> Options {
     Options::from_pairs(&pairs).unwrap()
 }
 
-// spec: KIP-73, KIP-113
+// KIP-73, KIP-113
 #[test]
 fn every_throttle_is_set_by_its_own_keys() {
     let window = |samples, seconds| QuotaWindow {

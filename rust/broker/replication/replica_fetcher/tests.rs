@@ -184,7 +184,6 @@ fn serve(fixture: &Fixture, api_key: i16, version: i16, body: &[u8], now: Instan
     out
 }
 
-// spec: R0.15, R0.13
 #[test]
 fn follower_copies_byte_for_byte_and_learns_the_high_watermark_one_fetch_later() {
     let mut pair = Pair::new(&[("segment.bytes", "1048576")]);
@@ -200,7 +199,6 @@ fn follower_copies_byte_for_byte_and_learns_the_high_watermark_one_fetch_later()
     assert_eq!(epochs(1), epochs(2));
 }
 
-// spec: R0.5, R0.6
 #[test]
 fn acks_all_waits_for_the_follower() {
     let mut pair = Pair::new(&[]);
@@ -215,7 +213,6 @@ fn acks_all_waits_for_the_follower() {
     assert!(partition.is_satisfied(awaited).unwrap());
 }
 
-// spec: R0.12, R1.8
 #[test]
 fn follower_out_of_sync_is_proposed_once_when_it_has_caught_up() {
     let mut pair = Pair::new(&[]);
@@ -232,7 +229,6 @@ fn follower_out_of_sync_is_proposed_once_when_it_has_caught_up() {
     assert_eq!(proposals[0].in_sync_replicas, [(1, -1), (2, -1)]);
 }
 
-// spec: R1.8
 #[test]
 fn follower_that_stops_fetching_is_proposed_to_leave() {
     let pair = Pair::new(&[]);
@@ -266,7 +262,7 @@ fn log_that_ends_before_the_leaders_start_begins_again_there() {
     assert_eq!((follower.log_start, follower.log_end), (Offset(10), Offset(11)));
 }
 
-// spec: R4.5, H16: DeleteRecords may leave the start within a batch, which comes whole.
+// H16: DeleteRecords may leave the start within a batch, which comes whole.
 #[test]
 fn new_replica_of_a_log_that_starts_within_a_batch_copies_it() {
     let mut pair = Pair::new(&[]);
@@ -293,7 +289,7 @@ fn new_replica_of_a_log_that_starts_within_a_batch_copies_it() {
     assert_eq!(pair.bytes(2).len() * 3, pair.bytes(1).len() * 2);
 }
 
-// spec: R4.5: what is deleted on the leader is deleted on its followers.
+// What is deleted on the leader is deleted on its followers.
 #[test]
 fn followers_take_over_the_log_start() {
     let mut pair = Pair::new(&[]);
@@ -373,7 +369,6 @@ fn session_goes_on_with_epoch_1_after_the_greatest() {
     );
 }
 
-// spec: R1.6
 #[test]
 fn topic_that_acknowledges_from_disk_is_flushed_before_the_next_fetch() {
     let mut pair = Pair::new(&[("flush.messages", "1")]);

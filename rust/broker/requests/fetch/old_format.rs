@@ -1,4 +1,4 @@
-//! Fetch versions 0 to 3: the batches that were read become message sets of magic 0 or 1 (spec: R4.4).
+//! Fetch versions 0 to 3: the batches that were read become message sets of magic 0 or 1.
 //!
 //! Place: between the reads of a [`Plan`] and its encoding, on a thread that may take its time: a network loop hands
 //! every fetch of these versions to an `inflate` thread. Batches are read and converted one after the other, so that a

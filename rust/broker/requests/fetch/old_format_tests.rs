@@ -110,7 +110,6 @@ fn fixture() -> Fixture {
     fixture
 }
 
-// spec: R4.4
 #[test]
 fn batches_become_messages_of_the_magic_of_the_version() {
     let fixture = fixture();
@@ -135,7 +134,6 @@ fn batches_become_messages_of_the_magic_of_the_version() {
     assert_eq!(counted, 4 * (3 + 2));
 }
 
-// spec: R4.4
 #[test]
 fn network_loop_converts_nothing() {
     let fixture = fixture();
@@ -154,7 +152,7 @@ fn network_loop_converts_nothing() {
     );
 }
 
-// spec: R4.4; KIP-74
+// KIP-74
 #[test]
 fn set_is_cut_at_the_limit_before_version_3() {
     let fixture = fixture();
@@ -182,7 +180,6 @@ fn set_is_cut_at_the_limit_before_version_3() {
     assert_eq!(limited(3, 100).0, 2, "and no other");
 }
 
-// spec: R4.4
 #[test]
 fn control_batches_are_left_out_and_the_fetch_goes_on_behind_them() {
     let fixture = fixture();
@@ -215,7 +212,6 @@ fn control_batches_are_left_out_and_the_fetch_goes_on_behind_them() {
     assert_eq!(messages(&fetch(&fixture, narrow).1).0, [(2, 1)], "whatever the limit");
 }
 
-// spec: R4.4
 #[test]
 fn zstd_is_refused_once_it_is_first() {
     let fixture = fixture();
@@ -227,7 +223,6 @@ fn zstd_is_refused_once_it_is_first() {
     assert_eq!((error, set.len()), (ErrorCode::UNSUPPORTED_COMPRESSION_TYPE, 0));
 }
 
-// spec: R4.4
 #[test]
 fn wrappers_keep_the_codec() {
     let fixture = fixture();

@@ -1,4 +1,4 @@
-//! The outcome of one partition of a fetch, and its encoding (spec: R3.5).
+//! The outcome of one partition of a fetch, and its encoding.
 //!
 //! It writes a partition's head and, for a small slice, the records; a large slice becomes a [`Splice`], a place where
 //! `net` sends bytes of a file. It reads nothing else and decides nothing.

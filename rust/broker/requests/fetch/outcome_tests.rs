@@ -15,7 +15,7 @@ fn read(diverging_epoch: Option<(LeaderEpoch, Offset)>) -> RowUpdate {
     outcome.news()
 }
 
-/// spec: R0.13. It cuts its log and takes over no high watermark, so it has not been told of this one.
+/// It cuts its log and takes over no high watermark, so it has not been told of this one.
 #[test]
 fn a_fetch_with_a_diverging_epoch_leaves_the_row_to_be_sent_again() {
     assert!(read(Some((LeaderEpoch(1), Offset(5)))).is_void);

@@ -1,4 +1,4 @@
-//! A fetch that waits: watching its partitions, and trying it again (spec: R0.8).
+//! A fetch that waits: watching its partitions, and trying it again.
 
 use std::time::Instant;
 

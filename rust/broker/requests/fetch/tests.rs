@@ -95,7 +95,7 @@ fn fixture() -> Fixture {
     fixture
 }
 
-// spec: KIP-73
+// KIP-73
 #[test]
 fn a_consumer_is_never_held_back_by_a_throttle_of_replicas() {
     let fixture = Fixture::new(1);
@@ -110,7 +110,7 @@ fn a_consumer_is_never_held_back_by_a_throttle_of_replicas() {
     assert!(answer.len() > 1000, "{} bytes", answer.len());
 }
 
-// spec: R0.7: all four conditions, each missing once
+// All four conditions, each missing once
 #[test]
 fn a_fetch_waits_only_if_all_four_conditions_hold() {
     let fixture = fixture();
@@ -134,7 +134,6 @@ fn a_fetch_waits_only_if_all_four_conditions_hold() {
     assert!(!is_parked(WAITING, &[empty, (1, -1, 0)]), "enough bytes in another");
 }
 
-// spec: R0.8
 #[test]
 fn a_parked_fetch_completes_with_enough_bytes_or_when_it_is_due() {
     let fixture = fixture();
@@ -156,7 +155,6 @@ fn a_parked_fetch_completes_with_enough_bytes_or_when_it_is_due() {
     assert_eq!(try_at(false), (true, false));
 }
 
-// spec: R0.8, R0.10
 #[test]
 fn a_parked_fetch_completes_when_a_partition_is_lost_or_gets_a_new_epoch() {
     for (epoch, next) in [(-1, None), (0, Some(lease(1, &[NODE], &[NODE])))] {
@@ -195,7 +193,7 @@ fn large_slices_are_spliced_and_small_ones_copied() {
     assert!(out.len() > batch(START_MS).len() + 100, "the small one is inside");
 }
 
-// spec: R3.5 (KIP-74)
+// KIP-74
 #[test]
 fn only_the_first_batch_may_exceed_the_limit() {
     let fixture = fixture();
@@ -209,7 +207,7 @@ fn only_the_first_batch_may_exceed_the_limit() {
     assert!((2000..4000).contains(&one.len()), "{} bytes", one.len());
 }
 
-// spec: R0.7: `max_bytes` is over all partitions; only the first batch may exceed it.
+// `max_bytes` is over all partitions; only the first batch may exceed it.
 #[test]
 fn partitions_share_the_bytes_of_a_fetch() {
     let fixture = fixture();

@@ -80,7 +80,6 @@ fn fixture() -> Fixture {
     fixture
 }
 
-// spec: R4.3
 #[test]
 fn the_log_ends_are_answered_at_once_by_the_reader_s_bound() {
     let fixture = fixture();
@@ -95,7 +94,6 @@ fn the_log_ends_are_answered_at_once_by_the_reader_s_bound() {
     assert!(matches!(served, Served::Answered(_)), "no disk thread");
 }
 
-// spec: R4.3
 #[test]
 fn a_timestamp_finds_the_first_record_at_or_after_it_below_the_bound() {
     let fixture = fixture();
@@ -218,7 +216,6 @@ fn oldest(fixture: &Fixture, replica_id: i32, timestamp: i64, max_num_offsets: i
     (0..r.count(8).unwrap()).map(|_| r.i64().unwrap()).collect()
 }
 
-// spec: R4.3
 #[test]
 fn version_0_lists_where_segments_begin_the_greatest_first() {
     let fixture = Fixture::new(1);
@@ -238,7 +235,6 @@ fn version_0_lists_where_segments_begin_the_greatest_first() {
     assert_eq!(oldest(&fixture, -1, timestamp::EARLIEST, 9), [2]);
 }
 
-// spec: R4.3
 #[test]
 fn version_0_finds_the_segments_that_were_not_written_after_a_time() {
     let fixture = Fixture::new(1);
@@ -271,7 +267,6 @@ fn version_0_refuses_the_timestamps_of_later_versions() {
     assert_eq!(answer[15..17], ErrorCode::UNSUPPORTED_VERSION.0.to_be_bytes());
 }
 
-// spec: R3.6
 #[test]
 fn version_0_tells_a_consumer_the_high_watermark_instead_of_offsets_past_it() {
     let fixture = fixture();

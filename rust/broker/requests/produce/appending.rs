@@ -1,4 +1,4 @@
-//! The appending of a request's batches, in order, and the checks of each batch before its append (spec: R3.1).
+//! The appending of a request's batches, in order, and the checks of each batch before its append.
 //!
 //! One partition's error never fails the others. Transactional batches were verified before, see `verification`.
 

@@ -1,4 +1,4 @@
-//! A produce whose batches are appended, and whose answer waits for replicas or for the disk (spec: R0.8).
+//! A produce whose batches are appended, and whose answer waits for replicas or for the disk.
 //!
 //! It keeps the rows and the names of the request, without the records. Each partition's wait ends on its own; the
 //! answer leaves when no wait is left, or at the deadline.
@@ -13,7 +13,7 @@ use crate::requests::waiters::{WaitKind, Waiter};
 use base::error::ErrorCode;
 use protocol::{ProduceRequest, ProduceResult, TopicKey};
 
-/// A produce that waits (spec: R0.8). Dropping it sends no answer: the owner must send one.
+/// A produce that waits. Dropping it sends no answer: the owner must send one.
 pub(super) struct ParkedProduce {
     version: i16,
     /// The size of the request.

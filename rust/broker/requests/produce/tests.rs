@@ -74,7 +74,6 @@ fn errors(parked: &ParkedProduce) -> Vec<ErrorCode> {
     parked.results.iter().map(|r| r.error).collect()
 }
 
-// spec: R0.5, R0.6
 #[test]
 fn what_is_answered_depends_on_acks_and_outcome() {
     let fixture = replicated();
@@ -92,7 +91,6 @@ fn what_is_answered_depends_on_acks_and_outcome() {
     assert!(matches!(outcome(-1, bad), (Served::Answered(_), false)));
 }
 
-// spec: R0.8
 #[test]
 fn a_parked_produce_ends_when_its_last_partition_is_satisfied() {
     let fixture = replicated();
@@ -114,7 +112,6 @@ fn a_parked_produce_ends_when_its_last_partition_is_satisfied() {
     );
 }
 
-// spec: R0.8, R0.4
 #[test]
 fn what_is_left_at_the_deadline_times_out_alone() {
     let fixture = replicated();
@@ -132,7 +129,6 @@ fn what_is_left_at_the_deadline_times_out_alone() {
     assert_eq!(errors(&waiting), [ErrorCode::REQUEST_TIMED_OUT, ErrorCode::NONE]);
 }
 
-// spec: R0.10
 #[test]
 fn a_partition_that_is_lost_while_it_waits_gets_its_error() {
     let fixture = replicated();
@@ -177,7 +173,6 @@ fn watching_and_forgetting_reach_every_partition_that_is_waited_for() {
     assert_eq!(watched(), [0, 0]);
 }
 
-// spec: R3.2
 #[test]
 fn only_kafka_s_admin_may_write_internal_topics() {
     let fixture = Fixture::new(1);

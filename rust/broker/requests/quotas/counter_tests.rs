@@ -29,7 +29,6 @@ fn of_30_s(passed: &[f64], from_s: usize) -> f64 {
     passed[from_s * 10..][..300].iter().sum::<f64>() / (30.0 * LIMIT)
 }
 
-// spec: R3.7
 #[test]
 fn clients_that_offer_all_they_can_get_their_limit_in_30_seconds_from_the_begin_and_from_any_second_later() {
     for (clients, amount, is_kept) in [
@@ -52,7 +51,7 @@ fn clients_that_offer_all_they_can_get_their_limit_in_30_seconds_from_the_begin_
     }
 }
 
-// spec: R3.7; Kafka's own figures are in docs/quotas.md
+// Kafka's own figures are in docs/quotas.md
 #[test]
 fn window_alone_lets_bursts_through() {
     let passed = offered(&mut Counter::new(QuotaWindow::default()), 1, 20_000.0, false, 60);

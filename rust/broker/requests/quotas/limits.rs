@@ -1,4 +1,4 @@
-//! The limits that the control plane has published, and which limit a client has (spec: R3.7).
+//! The limits that the control plane has published, and which limit a client has.
 //!
 //! A limit belongs to an entity: a user, a client id, both, or the default of either. For each kind of quota the first
 //! entity of this list that has a limit decides, and who shares the limit (KIP-55):

@@ -30,7 +30,7 @@ fn limits_of(rows: impl IntoIterator<Item = QuotaRow>) -> Limits {
     limits
 }
 
-// spec: R3.7; KIP-55
+// KIP-55
 #[test]
 fn first_level_that_has_a_limit_decides_for_every_set_of_limits() {
     for set in 0..1u32 << LEVELS.len() {

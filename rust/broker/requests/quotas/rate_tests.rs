@@ -59,7 +59,6 @@ impl Naive {
 }
 
 proptest! {
-    // spec: R3.7
     #[test]
     fn rate_over_any_amounts_and_pauses_matches_naive(
         samples in 1u32..6,
@@ -77,7 +76,7 @@ proptest! {
         }
     }
 
-    // spec: R3.7. As in Kafka, an amount of many seconds is forgotten with its window, so no larger ones here.
+    // As in Kafka, an amount of many seconds is forgotten with its window, so no larger ones here.
     #[test]
     fn client_that_waits_out_each_throttle_stays_at_its_limit_over_the_window(
         limit in 200_000u32..1_000_000,

@@ -38,7 +38,6 @@ fn row(user: Option<&str>, client_id: Option<&str>, kind: QuotaKind, limit: f64)
     }
 }
 
-// spec: R3.7
 #[test]
 fn client_without_quota_has_no_account_and_no_quotas_change_no_generation() {
     let world = World::new(Vec::new());
@@ -51,7 +50,6 @@ fn client_without_quota_has_no_account_and_no_quotas_change_no_generation() {
     assert_eq!(world.quotas.generation(), 2, "the end of all quotas is news");
 }
 
-// spec: R3.7
 #[test]
 fn clients_of_a_user_share_the_user_s_quota_and_clients_by_default_have_one_each() {
     let kind = QuotaKind::Produce;
@@ -97,7 +95,7 @@ fn clients_of_a_user_share_the_user_s_quota_and_clients_by_default_have_one_each
     );
 }
 
-// spec: R3.7; KIP-219
+// KIP-219
 #[test]
 fn throttle_time_is_kafka_s_and_the_connection_is_held_back_for_it() {
     let world = World::new(vec![row(None, Some(""), QuotaKind::Produce, KB as f64)]);
@@ -117,7 +115,6 @@ fn throttle_time_is_kafka_s_and_the_connection_is_held_back_for_it() {
     assert!(!held_back.is_set());
 }
 
-// spec: R3.7
 #[test]
 fn fetch_above_the_quota_is_not_counted() {
     let world = World::new(vec![row(None, Some(""), QuotaKind::Fetch, KB as f64)]);
@@ -130,7 +127,7 @@ fn fetch_above_the_quota_is_not_counted() {
     assert_eq!(account.count_fetch(KB, world.at(11_000)), 0);
 }
 
-// spec: R3.7; KIP-124
+// KIP-124
 #[test]
 fn request_time_holds_a_client_back_for_a_sample_at_most_and_not_without_an_answer() {
     let world = World::new(vec![row(None, Some(""), QuotaKind::Request, 1.0)]);
@@ -145,7 +142,6 @@ fn request_time_holds_a_client_back_for_a_sample_at_most_and_not_without_an_answ
     assert_eq!(account.count_produce(1, false, world.at(0)), 0, "acks=0");
 }
 
-// spec: R3.7
 #[test]
 fn changed_limit_holds_for_what_was_counted_before() {
     let world = World::new(vec![row(None, Some("a"), QuotaKind::Produce, KB as f64)]);

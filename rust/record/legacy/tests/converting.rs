@@ -1,4 +1,4 @@
-//! Up to magic 2, and down from it. spec: R4.4
+//! Up to magic 2, and down from it.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Headers and records of messages and wrappers. spec: R4.4
+//! Headers and records of messages and wrappers.
 
 use proptest::prelude::*;
 

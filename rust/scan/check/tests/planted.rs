@@ -1,4 +1,4 @@
-//! One fault in a good directory: the check names its file and its position, and nothing else. spec: R4.2
+//! One fault in a good directory: the check names its file and its position, and nothing else.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
 //! Every I/O call of a cleaning fails once, then the log is opened again: nothing is lost, and no older value comes
-//! back. spec: R4.5; style 33, reliability H18 and H22
+//! back. H18, H22
 //!
 //! The log has been cleaned once, so that this cleaning takes tombstones and a marker away. A first run counts the
 //! calls by label; then, for each label, each n and each fault, the same log is cleaned with that call failing. After a

@@ -1,4 +1,4 @@
-//! A cleaned log that is opened again, after a stop and after a crash. spec: R4.5
+//! A cleaned log that is opened again, after a stop and after a crash.
 
 use super::super::testing::{append, append_of, clean, clean_within, end, in_transaction, records, roll};
 use super::bench;

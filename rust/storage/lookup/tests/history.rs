@@ -1,4 +1,4 @@
-//! Lookups by timestamp after any history of a log, against a list of its records. spec: R4.3
+//! Lookups by timestamp after any history of a log, against a list of its records.
 
 use std::sync::Arc;
 
@@ -141,7 +141,6 @@ impl Twin {
 }
 
 proptest! {
-    // spec: R4.3
     #[test]
     fn timestamp_lookup_matches_naive_after_any_history(steps in prop::collection::vec(step(), 1..80)) {
         let bench = Bench::new(&[

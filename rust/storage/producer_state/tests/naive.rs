@@ -77,7 +77,6 @@ fn sequence() -> impl Strategy<Value = Sequence> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
-    // spec: R4.2
     #[test]
     fn producer_state_matches_naive(
         steps in prop::collection::vec(
@@ -114,7 +113,6 @@ proptest! {
         }
     }
 
-    // spec: R4.2
     #[test]
     fn the_last_stable_offset_matches_naive(steps in prop::collection::vec((0..4_i64, 0..3_u8, 0..4_i64), 1..60)) {
         let mut state = unverified();

@@ -24,7 +24,6 @@ const KAFKAS: [&str; 6] = [
     "transactions-0/00000000000000000012.snapshot",
 ];
 
-// spec: R4.2
 #[test]
 fn snapshots_are_byte_for_byte_kafkas() {
     for name in KAFKAS {
@@ -68,7 +67,6 @@ fn in_kafkas_form(bytes: &[u8]) -> Vec<u8> {
     encode(producers.iter().map(|(id, entry)| (*id, entry)))
 }
 
-// spec: R4.2
 #[test]
 fn replaying_kafkas_log_gives_kafkas_snapshots_and_aborted_transactions() {
     let mut state = unverified();
@@ -170,7 +168,6 @@ fn a_snapshot_is_taken_once_for_each_offset() {
     assert_eq!(state.latest_snapshot_offset(), Some(Offset(30)));
 }
 
-// spec: R4.2
 #[test]
 fn the_newest_sound_snapshot_is_used_and_corrupt_ones_are_unlinked() {
     for (corrupt, expected) in [(&[][..], 30), (&[30], 20), (&[30, 20], 10), (&[30, 20, 10], 0)] {
@@ -210,7 +207,6 @@ fn the_snapshot_where_the_log_begins_is_used() {
     );
 }
 
-// spec: R3.4
 #[test]
 fn five_batches_of_each_producer_are_known_after_a_restart() {
     let dir = tempfile::tempdir().unwrap();
@@ -328,7 +324,6 @@ fn snapshots_are_deleted_from_an_offset_on_and_with_their_segment() {
     assert!(state.is_empty() && state.map_end_offset() == Offset(100) && !snapshot_path(dir.path(), 30).exists());
 }
 
-// spec: R4.2
 #[test]
 fn a_fault_at_any_step_of_a_snapshot_leaves_the_older_one_usable() {
     let labels = ["open", "write", "sync", "rename"];

@@ -1,5 +1,5 @@
-//! Elections between fetches: where logs part and are cut, and answers that come in the wrong leader epoch (spec: R1.8,
-//! R1.11; KIP-101, KIP-279).
+//! Elections between fetches: where logs part and are cut, and answers that come in the wrong leader epoch (KIP-101,
+//! KIP-279).
 
 use proptest::prelude::*;
 
@@ -35,7 +35,7 @@ fn diverging_tail_is_cut_where_the_epochs_part() {
     assert_eq!(pair.bytes(1), pair.bytes(2));
 }
 
-// spec: R0.13: where its log ends says nothing while another leader's records are in it.
+// Where its log ends says nothing while another leader's records are in it.
 #[test]
 fn fetch_of_a_follower_with_a_diverging_log_commits_nothing() {
     let mut pair = Pair::new(&[]);
@@ -76,7 +76,6 @@ fn fast_changes_of_leaders_leave_no_divergence() {
     assert_eq!(pair.bytes(1), pair.bytes(2));
 }
 
-// spec: R1.11
 #[test]
 fn bytes_of_a_deposed_leader_are_refused() {
     let mut pair = Pair::new(&[]);
@@ -95,7 +94,6 @@ fn bytes_of_a_deposed_leader_are_refused() {
     assert!(!pair.fetch(2), "it leads now");
 }
 
-// spec: R1.11
 #[test]
 fn answer_that_was_asked_for_in_an_earlier_leader_epoch_is_not_taken() {
     let mut pair = Pair::new(&[]);
@@ -156,7 +154,7 @@ fn fetch_in_an_epoch_ahead_of_the_leaders_waits_and_goes_on() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// spec: R1.8, R1.11: whatever was elected and appended, with messages late or lost, logs agree in the end.
+    /// Whatever was elected and appended, with messages late or lost, logs agree in the end.
     #[test]
     fn logs_are_equal_after_any_history(steps in prop::collection::vec((0..6_u8, 1..=2_i32), 1..60)) {
         let mut pair = Pair::new(&[]);

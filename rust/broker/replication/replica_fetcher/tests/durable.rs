@@ -1,4 +1,4 @@
-//! What a follower has on disk, and what its checkpoints say of it (spec: R0.14, R1.6; H2).
+//! What a follower has on disk, and what its checkpoints say of it (H2).
 
 use std::os::unix::fs::FileExt;
 
@@ -38,7 +38,7 @@ fn parted_below_the_recovery_point() -> Pair {
     pair
 }
 
-// spec: H2, R1.10: what is fetched after a cut is not on disk, so no checkpoint may say that it is.
+// H2: what is fetched after a cut is not on disk, so no checkpoint may say that it is.
 #[test]
 fn cut_below_the_recovery_point_is_checkpointed_before_anything_is_fetched_again() {
     let mut pair = parted_below_the_recovery_point();
@@ -48,7 +48,7 @@ fn cut_below_the_recovery_point_is_checkpointed_before_anything_is_fetched_again
     assert_eq!((pair.ends(), checkpointed(&pair, 2)), ([2, 1], 1));
 }
 
-// spec: H2
+// H2
 #[test]
 fn power_loss_after_a_cut_does_not_keep_a_follower_from_starting() {
     let mut pair = parted_below_the_recovery_point();
@@ -64,7 +64,7 @@ fn power_loss_after_a_cut_does_not_keep_a_follower_from_starting() {
     assert_eq!(follower.partition(TOPIC, 0).offsets().log_end, Offset(1));
 }
 
-// spec: R4.1: or a crash would have all of a follower's log read again.
+// Or a crash would have all of a follower's log read again.
 #[test]
 fn segment_that_a_follower_has_sealed_is_flushed() {
     let mut pair = Pair::new(&[("segment.ms", "1000")]);
@@ -80,7 +80,7 @@ fn segment_that_a_follower_has_sealed_is_flushed() {
     assert_eq!(follower.log().segment_count(), 2);
 }
 
-// spec: flush.ms
+// flush.ms
 #[test]
 fn records_of_a_follower_are_flushed_after_flush_ms() {
     let mut pair = Pair::new(&[("flush.ms", "100")]);
@@ -92,7 +92,7 @@ fn records_of_a_follower_are_flushed_after_flush_ms() {
     assert_eq!(follower.broker.flush_due(), 1);
 }
 
-// spec: R2.7, F17: a leader with records for a partition that is not fetched any more would answer every request at
+// F17: a leader with records for a partition that is not fetched any more would answer every request at
 // once.
 #[test]
 fn partition_whose_directory_fails_between_two_fetches_leaves_the_session() {

@@ -1,4 +1,4 @@
-//! Followers that consumers read from (spec: R0.13, R3.6; KIP-392): what they serve, and how soon they learn what they
+//! Followers that consumers read from (KIP-392): what they serve, and how soon they learn what they
 //! may serve.
 
 use proptest::prelude::*;

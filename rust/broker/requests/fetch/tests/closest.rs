@@ -1,4 +1,4 @@
-//! Fetches from the closest replica (spec: R3.5, R0.7, R0.8; KIP-392): what a leader answers, what wakes a fetch at a
+//! Fetches from the closest replica (KIP-392): what a leader answers, what wakes a fetch at a
 //! follower.
 
 use super::*;
@@ -160,7 +160,6 @@ fn a_consumer_that_waits_at_the_leader_is_sent_away_once_the_follower_holds_its_
     assert_eq!(parsed(&out), (0, 2, 0));
 }
 
-// spec: R0.13
 #[test]
 fn a_follower_that_sends_its_high_watermark_gets_a_newer_one_at_once() {
     let fixture = leader();
@@ -222,7 +221,6 @@ fn a_fetch_that_waits_at_a_follower_completes_when_its_high_watermark_moves() {
     assert!(fixture.partition("t", 0).has_readers(Instant::now()));
 }
 
-// spec: R0.8, R0.10
 #[test]
 fn a_fetch_that_waits_at_a_follower_completes_when_it_follows_no_more() {
     let deposed = Lease {
@@ -252,7 +250,7 @@ fn versions_before_11_are_served_by_the_leader_alone() {
     assert_eq!(code, ErrorCode::NOT_LEADER_OR_FOLLOWER.0);
 }
 
-// spec: R0.13 (KIP-392): what a follower knows of is not all that there is
+// KIP-392: what a follower knows of is not all that there is
 #[test]
 fn followers_are_served_by_the_leader_alone_and_are_never_sent_elsewhere() {
     let in_rack = |rack| {

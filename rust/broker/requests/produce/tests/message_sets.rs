@@ -70,7 +70,6 @@ fn fixture() -> Fixture {
     fixture
 }
 
-// spec: R4.4
 #[test]
 fn message_sets_of_every_codec_are_appended_as_batches() {
     let fixture = fixture();
@@ -90,7 +89,6 @@ fn message_sets_of_every_codec_are_appended_as_batches() {
     assert_eq!(i64::try_from(counted), Ok(next));
 }
 
-// spec: R4.4
 #[test]
 fn set_without_a_whole_message_is_answered_without_an_error() {
     let fixture = fixture();
@@ -100,7 +98,6 @@ fn set_without_a_whole_message_is_answered_without_an_error() {
     assert_eq!(fixture.partition("t", 0).offsets().log_end, Offset(0));
 }
 
-// spec: R0.5
 #[test]
 fn set_with_a_wrong_checksum_is_refused_and_closes_a_connection_without_acks() {
     let fixture = fixture();
@@ -113,7 +110,6 @@ fn set_with_a_wrong_checksum_is_refused_and_closes_a_connection_without_acks() {
     assert!(matches!(produced(&fixture, 0, old_body(0, &good)).0, Served::Silent));
 }
 
-// spec: R0.6
 #[test]
 fn set_waits_for_replicas_like_a_batch() {
     let fixture = Fixture::new(1);
@@ -122,7 +118,6 @@ fn set_waits_for_replicas_like_a_batch() {
     assert!(matches!(produced(&fixture, 2, body).0, Served::Delayed(_)));
 }
 
-// spec: R4.4
 #[test]
 fn set_that_inflates_to_much_goes_on_among_the_large_requests() {
     let fixture = fixture();
