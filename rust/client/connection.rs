@@ -5,9 +5,9 @@
 //! answer  := size i32, correlation_id i32, body
 //! ```
 //!
-//! That header is the one of versions without tagged fields. Answers come in the order of the requests; several may be
-//! on their way. A session of SASL that ends at some time is replaced by another, over another connection, before it
-//! does.
+//! A version with tagged fields has them behind the client id and behind the correlation id. Answers come in the order
+//! of the requests; several may be on their way. A session of SASL that ends at some time is replaced by another, over
+//! another connection, before it does.
 
 use std::io::{self, ErrorKind, Read};
 use std::time::{Duration, Instant};
@@ -18,7 +18,8 @@ use crate::dial::{Limits, Opened, dial};
 use crate::reasons::{CLOSED, NOT_KAFKA, SPEAKS_TLS, is_closed, is_final, is_shut_out, reason_of};
 use crate::security::Security;
 use crate::stream::Stream;
-use crate::{Server, push_string};
+use crate::{Request, Server};
+use protocol::write_request;
 
 /// Enough for metadata of more than a million partitions, or for what a fetch asks for; a larger size is not Kafka's
 /// protocol (an HTTP port, say).
@@ -113,36 +114,39 @@ impl Connection {
     }
 
     /// Sends a request and waits for its answer; the body of the answer.
-    pub fn ask(&mut self, api_key: i16, api_version: i16, body: &[u8]) -> Result<Vec<u8>, NoAnswer> {
-        self.send(api_key, api_version, body)?;
+    pub fn ask(&mut self, request: &Request) -> Result<Vec<u8>, NoAnswer> {
+        self.send(request)?;
         let mut answer = Vec::new();
         self.receive(&mut answer)?;
-        answer.drain(..size_of::<i32>());
+        let body_at = request.body_at(&answer).map_err(|_| self.malformed())?;
+        answer.drain(..body_at);
         Ok(answer)
     }
 
     /// Sends a request without waiting.
-    pub fn send(&mut self, api_key: i16, api_version: i16, body: &[u8]) -> Result<(), NoAnswer> {
+    pub fn send(&mut self, request: &Request) -> Result<(), NoAnswer> {
         let is_over = self.ends.is_some_and(|ends| Instant::now() >= ends);
         if is_over && self.sent == self.received {
             let opened = open(&self.server, self.client_id, &self.security, self.limits)?;
             (self.stream, self.ends) = (opened.stream, opened.ends);
         }
         self.sent = self.sent.wrapping_add(1);
-        let mut request = vec![0; size_of::<i32>()];
-        request.extend(api_key.to_be_bytes());
-        request.extend(api_version.to_be_bytes());
-        request.extend(self.sent.to_be_bytes());
-        let _fits = push_string(&mut request, self.client_id);
-        request.extend(body);
-        let size = (request.len() - size_of::<i32>()) as i32;
-        request[..size_of::<i32>()].copy_from_slice(&size.to_be_bytes());
-        let written = self.stream.write_frame(&request);
+        let api = (request.api_key, request.api_version);
+        let mut frame = Vec::new();
+        write_request(
+            &mut frame,
+            api,
+            self.sent,
+            self.client_id,
+            request.is_flexible,
+            &request.body,
+        );
+        let written = self.stream.write_frame(&frame);
         written.map_err(|error| self.lost(&error))
     }
 
-    /// The answer to the first request that has none yet: its correlation id (four bytes) and its body, in `answer`,
-    /// whose memory is used again.
+    /// The answer to the first request that has none yet: its header, which begins with the correlation id (four
+    /// bytes), and its body, in `answer`, whose memory is used again.
     pub fn receive(&mut self, answer: &mut Vec<u8>) -> Result<(), NoAnswer> {
         self.received = self.received.wrapping_add(1);
         answer.clear();

@@ -1,5 +1,4 @@
-//! A client of brokers: connections, how they are protected, how the client proves who it is, and the parts of
-//! questions and answers.
+//! A client of brokers: connections, how they are protected, and how the client proves who it is.
 //!
 //! Everything blocks, and each wait ends within a timeout, with an answer or an error of one sentence. The map:
 //! [`Connection`] asks one question after the other; `dial` opens what is below it: a socket, `tls`, a `login`;
@@ -11,12 +10,12 @@
 mod bearer;
 mod connection;
 mod dial;
-mod fields;
 pub mod jaas;
 mod login;
 mod pool;
 mod random;
 mod reasons;
+mod request;
 mod security;
 mod servers;
 mod stream;
@@ -25,17 +24,14 @@ pub mod tls;
 pub use bearer::TokenSource;
 pub use connection::{Connection, NoAnswer};
 pub use dial::{Limits, Opened, dial};
-pub use fields::{Fields, Malformed, push_array, push_string};
 pub use login::{Login, LoginExchange, MAX_ANSWER_BYTES, Step, Unproven};
 pub use pool::Pool;
 pub use random::{nonce, random};
 pub use reasons::{is_final, is_shut_out, reason_of};
+pub use request::Request;
 pub use security::{Security, is_key};
 pub use servers::{NoServer, Server, parse_servers};
 pub use stream::Stream;
 
-#[cfg(any(test, feature = "testing"))]
-#[allow(missing_docs, clippy::expect_used, clippy::unwrap_used, clippy::pedantic)]
-pub mod testing;
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,10 @@ use std::net::TcpListener;
 use std::thread;
 use std::time::Duration;
 
+use protocol::messages::heartbeat::HeartbeatRequest;
+
 use super::Pool;
+use crate::Request;
 use crate::connection::Connection;
 use crate::security::Security;
 
@@ -40,17 +43,21 @@ fn opened(server: &(String, u16), security: &Security) -> Connection {
     Connection::open(server, ME, security, TIMEOUT).unwrap()
 }
 
+fn request() -> Request {
+    Request::of(0, &HeartbeatRequest::default())
+}
+
 #[test]
 fn a_connection_is_used_again_by_the_same_login() {
     let (server, connections) = broker(usize::MAX);
     let (pool, security) = (Pool::default(), Security::plaintext());
     assert!(pool.take(&server, ME, &security, TIMEOUT).is_none());
     let mut connection = opened(&server, &security);
-    connection.ask(0, 0, b"").unwrap();
+    connection.ask(&request()).unwrap();
     pool.give(connection);
     assert!(pool.take(&server, "other", &security, TIMEOUT).is_none());
     let mut connection = pool.take(&server, ME, &security, TIMEOUT).unwrap();
-    connection.ask(0, 0, b"").unwrap();
+    connection.ask(&request()).unwrap();
     assert!(
         pool.take(&server, ME, &security, TIMEOUT).is_none(),
         "it has one caller"
@@ -87,14 +94,14 @@ fn a_connection_that_was_closed_or_waits_for_an_answer_is_not_used() {
     let (server, _connections) = broker(1);
     let (pool, security) = (Pool::default(), Security::plaintext());
     let mut closed = opened(&server, &security);
-    closed.ask(0, 0, b"").unwrap();
+    closed.ask(&request()).unwrap();
     while closed.is_quiet() {
         thread::yield_now();
     }
     pool.give(closed);
     assert!(pool.take(&server, ME, &security, TIMEOUT).is_none());
     let mut waiting = opened(&server, &security);
-    waiting.send(0, 0, b"").unwrap();
+    waiting.send(&request()).unwrap();
     pool.give(waiting);
     assert!(pool.take(&server, ME, &security, TIMEOUT).is_none());
 }

@@ -7,11 +7,19 @@ use super::partitioning::partition_for;
 use super::transactions::STATE_TOPIC;
 use base::error::ErrorCode;
 use broker::{Api, Operation, Request, ResourceType, Rest, Served, Size};
-use protocol::find_coordinator::key_type;
-use protocol::{ApiTable, FindCoordinatorRequest, FoundCoordinator, WireError, encode_find_coordinator_response};
+use protocol::messages::Message;
+use protocol::messages::find_coordinator::{Coordinator, FindCoordinatorRequest, FindCoordinatorResponse};
+use protocol::{ApiTable, WireError};
 
-/// From this version on a found coordinator has an empty message; in earlier versions Kafka sends `NONE`.
-const EMPTY_MESSAGE_FROM: i16 = 4;
+/// From this version on a request has several keys, and a found coordinator an empty message; before, Kafka sends
+/// `NONE`.
+const BATCHED_FROM: i16 = 4;
+
+/// The kinds of keys.
+mod key_type {
+    pub const GROUP: i8 = 0;
+    pub const TRANSACTION: i8 = 1;
+}
 
 /// The API. The control plane serves requests for other kinds of keys, requests before the topic exists, and requests
 /// with a key whose coordinator cannot be reached, or that the client may not describe.
@@ -47,26 +55,39 @@ fn handle(asked: &Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
         return Ok(Served::Control(None));
     };
     let asks = asked.authorization("FindCoordinator");
-    let mut keys = request.keys.iter();
-    if !keys.all(|key| asks.allows_quietly(Operation::Describe, resource, key)) {
+    let keys = if version < BATCHED_FROM {
+        vec![request.key]
+    } else {
+        request.coordinator_keys
+    };
+    if !keys
+        .iter()
+        .all(|key| asks.allows_quietly(Operation::Describe, resource, key))
+    {
         return Ok(Served::Control(None));
     }
-    let mut rows = Vec::with_capacity(request.keys.len());
-    for key in request.keys {
+    let mut rows = Vec::with_capacity(keys.len());
+    for key in keys {
         let partition = topic.partition(partition_for(key, topic));
         let Some(node) = partition.and_then(|row| image.node_endpoint(row.leader, listener)) else {
             return Ok(Served::Control(None));
         };
-        let found = FoundCoordinator {
-            error: ErrorCode::NONE,
+        rows.push(Coordinator {
+            key,
             node_id: node.node_id,
             host: node.host,
             port: node.port,
-        };
-        rows.push((key, found));
+            error_code: ErrorCode::NONE,
+            error_message: Some(""),
+        });
     }
-    let message = if version < EMPTY_MESSAGE_FROM { "NONE" } else { "" };
-    encode_find_coordinator_response(out, version, rows.into_iter(), message);
+    let mut answer = FindCoordinatorResponse::default();
+    if let (..BATCHED_FROM, Some(row)) = (version, rows.first()) {
+        answer.error_message = Some("NONE");
+        (answer.node_id, answer.host, answer.port) = (row.node_id, row.host, row.port);
+    }
+    answer.coordinators = rows;
+    answer.encode(out, version);
     Ok(Served::Answered(Rest::Nothing))
 }
 

@@ -4,7 +4,9 @@ use super::groups;
 use super::lease::Claim;
 use base::error::ErrorCode;
 use broker::{Api, Operation, Request, ResourceType, Rest, Served};
-use protocol::{ApiTable, HeartbeatRequest, WireError, encode_heartbeat_response};
+use protocol::messages::Message;
+use protocol::messages::heartbeat::{HeartbeatRequest, HeartbeatResponse};
+use protocol::{ApiTable, WireError};
 
 /// The API.
 pub struct Heartbeat;
@@ -16,7 +18,11 @@ impl Api for Heartbeat {
 
     fn serve(&self, asked: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
         let request = HeartbeatRequest::decode(asked.version, asked.body)?;
-        encode_heartbeat_response(out, asked.version, answer(&asked, &request), 0);
+        let answer = HeartbeatResponse {
+            error_code: answer(&asked, &request),
+            ..Default::default()
+        };
+        answer.encode(out, asked.version);
         Ok(Served::Answered(Rest::Nothing))
     }
 }

@@ -6,9 +6,13 @@
 use super::transactions;
 use base::error::ErrorCode;
 use broker::{Api, CLUSTER_NAME, Operation, Request, ResourceType, Rest, Served, Size};
-use protocol::{ApiTable, InitProducerIdRequest, WireError, encode_init_producer_id_response};
+use protocol::messages::Message;
+use protocol::messages::init_producer_id::{InitProducerIdRequest, InitProducerIdResponse};
+use protocol::{ApiTable, WireError};
 
 const FIRST_EPOCH: i16 = 0;
+/// The value for no producer id and for no epoch.
+const NONE: i16 = -1;
 
 /// The API. The control plane serves requests to refuse. When no id is left, a request goes there first, and comes back
 /// when a block of ids is claimed.
@@ -22,10 +26,10 @@ impl Api for InitProducerId {
     fn serve(&self, asked: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
         let request = InitProducerIdRequest::decode(asked.version, asked.body)?;
         if let Err(code) = authorize(&asked, request.transactional_id) {
-            encode_init_producer_id_response(out, asked.version, Err(code));
+            put_answer(out, asked.version, Err(code));
             return Ok(Served::Answered(Rest::Nothing));
         }
-        if request.is_half() {
+        if (request.producer_id == i64::from(NONE)) != (request.producer_epoch == NONE) {
             return Ok(Served::Control(None));
         }
         let broker = asked.broker;
@@ -38,13 +42,25 @@ impl Api for InitProducerId {
         let Some(producer_id) = broker.producer_ids.take(&broker.events) else {
             return Ok(Served::Control(None));
         };
-        encode_init_producer_id_response(out, asked.version, Ok((producer_id, FIRST_EPOCH)));
+        put_answer(out, asked.version, Ok((producer_id, FIRST_EPOCH)));
         Ok(Served::Answered(Rest::Nothing))
     }
 
     fn control_from(&self) -> Option<Size> {
         Some(Size::Small)
     }
+}
+
+/// Appends a response: a producer id and its epoch, or an error.
+pub fn put_answer(out: &mut Vec<u8>, version: i16, given: Result<(i64, i16), ErrorCode>) {
+    let (producer_id, producer_epoch) = given.unwrap_or((NONE.into(), NONE));
+    let answer = InitProducerIdResponse {
+        error_code: given.err().unwrap_or(ErrorCode::NONE),
+        producer_id,
+        producer_epoch,
+        ..Default::default()
+    };
+    answer.encode(out, version);
 }
 
 fn authorize(asked: &Request<'_>, transactional_id: Option<&str>) -> Result<(), ErrorCode> {

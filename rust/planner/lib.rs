@@ -32,3 +32,6 @@ pub use network::BrokerLog;
 pub use options::{ReadOptions, Topics};
 pub use planning::{Planned, PlannedPartition, Way, brokers_of, loss_sentence, plan};
 pub use shares::{Share, cut, share_count};
+
+#[cfg(test)]
+mod testing;

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use self::fetch::{FETCH, Fetched, Wanted};
+use self::fetch::{Fetched, Wanted};
 use self::transactions::OpenAborts;
 use super::PlanError;
 use super::brokers::{Brokers, Placed, Refusal};
@@ -32,8 +32,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The pause before the leader is looked for again: the first, and the longest, each twice the one before.
 const RETRY_PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 const CLIENT_ID: &str = "kafkastore-scan";
-const OFFSET_OUT_OF_RANGE: i16 = 1;
-const TOPIC_AUTHORIZATION_FAILED: i16 = 29;
 
 /// The brokers as a [`RemoteLog`].
 pub struct BrokerLog {
@@ -226,7 +224,7 @@ impl BrokerBatches {
         let Some(fetched) = Fetched::read(memory) else {
             return Err(open.connection.malformed().into());
         };
-        if fetched.error != 0 {
+        if fetched.error != ErrorCode::NONE {
             drop(open);
             return Err(self.refused(fetched.error));
         }
@@ -318,21 +316,20 @@ impl BrokerBatches {
             expected_bytes: self.expected_bytes,
             client_rack: &self.client_rack,
         };
-        let (api_key, api_version) = FETCH;
-        Ok(open.connection.send(api_key, api_version, &wanted.body())?)
+        Ok(open.connection.send(&wanted.request())?)
     }
 
-    fn refused(&self, error: i16) -> Trouble {
+    fn refused(&self, error: ErrorCode) -> Trouble {
         let (topic, partition) = (&self.topic, self.partition);
         match error {
-            OFFSET_OUT_OF_RANGE => self.out_of_range(), // (d)
-            error if is_passing(ErrorCode(error)) => Trouble::Passing(format!("{topic}-{partition} has no leader")),
-            TOPIC_AUTHORIZATION_FAILED => Trouble::Final(ScanError::Invalid(format!(
+            ErrorCode::OFFSET_OUT_OF_RANGE => self.out_of_range(), // (d)
+            error if is_passing(error) => Trouble::Passing(format!("{topic}-{partition} has no leader")),
+            ErrorCode::TOPIC_AUTHORIZATION_FAILED => Trouble::Final(ScanError::Invalid(format!(
                 "topic {topic}: the broker's ACLs do not let this client read it; allow READ on the topic"
             ))),
             error => Trouble::Final(ScanError::Invalid(format!(
-                "{topic}-{partition}: the broker answered error {error} at offset {}; its log says why",
-                self.next
+                "{topic}-{partition}: the broker answered error {} at offset {}; its log says why",
+                error.0, self.next
             ))),
         }
     }

@@ -2,30 +2,24 @@
 //!
 //! Questions block, each for at most the request's timeout, and are asked again until the caller's time is up. Nothing
 //! here sends records.
-//!
-//! ```text
-//! Metadata v4 := [topic string], allow_auto_topic_creation bool
-//!             -> throttle i32, [node i32, host string, port i32, rack string?], cluster string?, controller i32,
-//!                [error i16, topic string, is_internal bool,
-//!                 [error i16, partition i32, leader i32, replicas [i32], isr [i32]]]
-//! ```
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::bodies::Encoding;
 use super::error::{ProducerError, Result, Vain, advice, failed};
 use super::options::ProducerOptions;
-use super::transactions::{CoordinatorKind, Request};
+use super::transactions::CoordinatorKind;
 use base::error::ErrorCode;
-use client::{Connection, Malformed, Server};
-use protocol::{Reader, WireError};
+use client::{Connection, Request, Server};
+use protocol::WireError;
+use protocol::messages::Message;
+use protocol::messages::metadata::{MetadataRequest, MetadataRequestTopic, MetadataResponse, MetadataResponseTopic};
 
 pub(super) const CLIENT_ID: &str = "kafkastore-sink";
-const METADATA: i16 = 3;
-const METADATA_VERSION: i16 = 4;
+/// Served by every broker since Kafka 2.1.
+const METADATA_VERSION: i16 = 7;
 /// A host that drops packets is given up after this.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest pause before brokers are asked again, as `retry.backoff.max.ms`; each is twice the one before.
@@ -34,9 +28,6 @@ const MAX_PAUSE: Duration = Duration::from_secs(1);
 /// a broker that restarts refuses connections meanwhile.
 const MAX_SHUT_OUTS: u32 = 5;
 pub(super) const NO_LEADER: i32 = -1;
-const MIN_BROKER_BYTES: usize = 12;
-const MIN_TOPIC_BYTES: usize = 9;
-const MIN_PARTITION_BYTES: usize = 18;
 
 /// What Metadata tells.
 #[derive(Debug, Default)]
@@ -112,18 +103,12 @@ impl Cluster {
 
     /// Asks for the leaders of the topics; the reason when some of them are not known now.
     pub(super) fn refresh(&mut self, topics: &[Arc<str>]) -> Result<Option<String>> {
-        let body = Encoding::Plain.write(|w| {
-            w.length(Some(topics.len()));
-            for topic in topics {
-                w.string(topic);
-            }
-            w.boolean(true);
-        });
-        let request = Request {
-            key: METADATA,
-            version: METADATA_VERSION,
-            body,
+        let names = topics.iter().map(|name| MetadataRequestTopic { name });
+        let request = MetadataRequest {
+            topics: Some(names.collect()),
+            allow_auto_topic_creation: true,
         };
+        let request = Request::of(METADATA_VERSION, &request);
         let told = match self.ask_any(&request, read_metadata) {
             Ok(told) => told,
             Err(vain) => return vain.passing().map(Some),
@@ -150,7 +135,7 @@ impl Cluster {
     pub(super) fn ask_any<T>(
         &mut self,
         request: &Request,
-        read: impl Fn(&[u8]) -> Result<T, Malformed>,
+        read: impl Fn(&[u8]) -> Result<T, WireError>,
     ) -> Result<T, Vain> {
         let mut reasons = Vec::new();
         let mut is_shut_out = true;
@@ -183,7 +168,7 @@ impl Cluster {
         &mut self,
         server: &Server,
         request: &Request,
-        read: impl Fn(&[u8]) -> Result<T, Malformed>,
+        read: impl Fn(&[u8]) -> Result<T, WireError>,
     ) -> Result<T, Vain> {
         let mut connection = match self.connections.remove(server) {
             Some(connection) => connection,
@@ -194,52 +179,40 @@ impl Cluster {
                 CONNECT_TIMEOUT.min(self.options.request_timeout),
             )?,
         };
-        let answer = connection.ask(request.key, request.version, &request.body)?;
-        let told = read(&answer).map_err(|Malformed| connection.malformed())?;
+        let answer = connection.ask(request)?;
+        let told = read(&answer).map_err(|_| connection.malformed())?;
         self.connections.insert(server.clone(), connection);
         self.pause = self.options.retry_backoff;
         Ok(told)
     }
 }
 
-fn read_metadata(answer: &[u8]) -> Result<Told, Malformed> {
-    Encoding::Plain.read(answer, |reader| {
-        let mut told = Told::default();
-        reader.i32()?; // throttle time
-        for _ in 0..reader.count(MIN_BROKER_BYTES)? {
-            let node = reader.i32()?;
-            let (host, port) = (reader.str()?.to_owned(), reader.i32()?);
-            reader.nullable_str()?; // rack
-            if let Ok(port) = u16::try_from(port) {
-                told.brokers.insert(node, (host, port));
-            }
-        }
-        reader.nullable_str()?; // cluster id
-        reader.i32()?; // controller
-        for _ in 0..reader.count(MIN_TOPIC_BYTES)? {
-            told.topics.push(read_topic(reader)?);
-        }
-        Ok(told)
+fn read_metadata(answer: &[u8]) -> Result<Told, WireError> {
+    let answer = MetadataResponse::decode(METADATA_VERSION, answer)?;
+    let server = |port: i32, host: &str| Some((host.to_owned(), u16::try_from(port).ok()?));
+    let brokers = answer.brokers.iter();
+    Ok(Told {
+        brokers: brokers
+            .filter_map(|broker| Some((broker.node_id, server(broker.port, broker.host)?)))
+            .collect(),
+        topics: answer
+            .topics
+            .iter()
+            .map(|topic| (topic.name.to_owned(), leaders(topic)))
+            .collect(),
     })
 }
 
-fn read_topic(reader: &mut Reader<'_>) -> Result<(String, Result<Vec<i32>, ErrorCode>), WireError> {
-    let error = ErrorCode(reader.i16()?);
-    let name = reader.str()?.to_owned();
-    reader.boolean()?; // internal
-    let count = reader.count(MIN_PARTITION_BYTES)?;
-    let mut leaders = vec![NO_LEADER; count];
-    for _ in 0..count {
-        reader.i16()?; // error
-        let (partition, leader) = (reader.i32()?, reader.i32()?);
-        for _ in ["replicas", "in-sync replicas"] {
-            let count = reader.count(size_of::<i32>())?;
-            reader.take(count * size_of::<i32>())?;
-        }
-        if let Some(known) = usize::try_from(partition).ok().and_then(|at| leaders.get_mut(at)) {
-            *known = leader;
+fn leaders(topic: &MetadataResponseTopic<'_>) -> Result<Vec<i32>, ErrorCode> {
+    let mut leaders = vec![NO_LEADER; topic.partitions.len()];
+    for partition in &topic.partitions {
+        let at = usize::try_from(partition.partition_index).ok();
+        if let Some(known) = at.and_then(|at| leaders.get_mut(at)) {
+            *known = partition.leader_id;
         }
     }
-    let is_known = matches!(error, ErrorCode::NONE | ErrorCode::LEADER_NOT_AVAILABLE) && count > 0;
-    Ok((name, if is_known { Ok(leaders) } else { Err(error) }))
+    match topic.error_code {
+        ErrorCode::NONE | ErrorCode::LEADER_NOT_AVAILABLE if !leaders.is_empty() => Ok(leaders),
+        error => Err(error),
+    }
 }

@@ -29,11 +29,12 @@ use super::error::{ProducerError, Result, advice, failed};
 use super::identity::{acquire, end_transaction};
 use super::options::ProducerOptions;
 use super::transactions::{
-    CoordinatorKind, Identity, ONGOING, Request, add_offsets, commit_offset, describe, fetch_offset, list_ongoing,
-    read_described, read_error, read_listed, read_offset, read_partition_errors,
+    CoordinatorKind, Identity, ONGOING, OffsetToCommit, add_offsets, commit_offset, describe, fetch_offset,
+    list_ongoing, read_added_offsets, read_committed, read_described, read_listed, read_offset,
 };
 use base::error::ErrorCode;
-use client::Server;
+use client::{Request, Server};
+use protocol::WireError;
 
 /// Of `decisionTopic`: offsets are committed for a partition that exists.
 const PARTITION: i32 = 0;
@@ -245,13 +246,17 @@ impl Committer {
             let group = group_of(&self.prefix, number);
             let request = add_offsets(&self.prefix, &self.identity, &group);
             let prefix = self.prefix.clone();
-            self.ask_to_decide((CoordinatorKind::Transaction, &prefix), &request, read_error)?;
-            let identity = (self.prefix.as_str(), &self.identity);
-            let place = (self.cluster.options.decision_topic.as_str(), PARTITION);
-            let request = commit_offset(identity, &group, place, (batch, part));
-            self.ask_to_decide((CoordinatorKind::Group, &group), &request, |answer| {
-                read_partition_errors(answer).map(|(error, _)| (error, ()))
-            })?;
+            self.ask_to_decide(CoordinatorKind::Transaction, &prefix, &request, read_added_offsets)?;
+            let request = commit_offset(&OffsetToCommit {
+                transactional_id: &self.prefix,
+                identity: &self.identity,
+                group: &group,
+                topic: &self.cluster.options.decision_topic,
+                partition: PARTITION,
+                offset: batch,
+                metadata: part,
+            });
+            self.ask_to_decide(CoordinatorKind::Group, &group, &request, read_committed)?;
         }
         let (prefix, identity) = (self.prefix.clone(), self.identity.clone());
         let error = end_transaction(&mut self.cluster, &prefix, &identity, true)?;
@@ -260,9 +265,10 @@ impl Committer {
 
     fn ask_to_decide(
         &mut self,
-        (kind, key): (CoordinatorKind, &str),
+        kind: CoordinatorKind,
+        key: &str,
         request: &Request,
-        read: impl Fn(&[u8]) -> Result<(ErrorCode, ()), client::Malformed>,
+        read: impl Fn(&[u8]) -> Result<(ErrorCode, ()), WireError>,
     ) -> Result<()> {
         let asked = self.asked(kind, key, "the decision to commit");
         let (error, ()) = self.cluster.ask_coordinator(asked, request, read)?;

@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 
 use super::cluster::Cluster;
 use super::error::{Result, Vain, advice, failed};
-use super::transactions::{CoordinatorKind, Coordinators, Request, find_coordinators, read_coordinators};
+use super::transactions::{CoordinatorKind, Coordinators, find_coordinators, read_coordinators};
 use base::error::ErrorCode;
-use client::{Malformed, Server};
+use client::{Request, Server};
+use protocol::WireError;
 
 /// A transaction of the same id ends meanwhile, which takes some milliseconds.
 const CONCURRENT_PAUSE: Duration = Duration::from_millis(20);
@@ -28,7 +29,7 @@ impl Cluster {
         &mut self,
         asked: Asked<'_>,
         request: &Request,
-        read: impl Fn(&[u8]) -> Result<(ErrorCode, T), Malformed>,
+        read: impl Fn(&[u8]) -> Result<(ErrorCode, T), WireError>,
     ) -> Result<(ErrorCode, T)> {
         let deadline = Instant::now() + asked.limit;
         let place = (asked.kind, asked.key.to_owned());

@@ -8,10 +8,11 @@ use super::cluster::Cluster;
 use super::coordinator::Asked;
 use super::error::{ProducerError, Result, advice, failed};
 use super::transactions::{
-    CoordinatorKind, Identity, add_partitions, end, init_producer_id, read_error, read_partition_errors,
+    CoordinatorKind, Identity, add_partitions, end, init_producer_id, read_added_partitions, read_ended,
     read_producer_id,
 };
 use base::error::ErrorCode;
+use client::Request;
 
 /// A question to the coordinator of a transactional id.
 fn asked<'a>(cluster: &Cluster, transactional_id: &'a str, what: &'a str) -> Asked<'a> {
@@ -45,7 +46,7 @@ pub(super) fn acquire(cluster: &mut Cluster, transactional_id: Option<&str>) -> 
     }
 }
 
-fn acquire_anywhere(cluster: &mut Cluster, request: &super::transactions::Request) -> Result<(ErrorCode, Identity)> {
+fn acquire_anywhere(cluster: &mut Cluster, request: &Request) -> Result<(ErrorCode, Identity)> {
     let deadline = std::time::Instant::now() + cluster.options.max_block;
     loop {
         let reason = match cluster.ask_any(request, read_producer_id) {
@@ -81,7 +82,7 @@ pub(super) fn add(
     let asked = asked(cluster, transactional_id, "partitions of a transaction");
     let (error, partition) = cluster
         .ask_coordinator(asked, &request, |answer| {
-            read_partition_errors(answer).map(|(error, partition)| (error, (error, partition)))
+            read_added_partitions(answer).map(|(error, partition)| (error, (error, partition)))
         })?
         .1;
     match error {
@@ -101,7 +102,7 @@ pub(super) fn end_transaction(
     let mut asked = asked(cluster, transactional_id, "the end of a transaction");
     asked.limit = asked.limit.max(cluster.options.delivery_timeout);
     cluster
-        .ask_coordinator(asked, &request, read_error)
+        .ask_coordinator(asked, &request, read_ended)
         .map(|(error, ())| error)
 }
 

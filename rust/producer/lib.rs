@@ -14,7 +14,6 @@
 #![forbid(unsafe_code)]
 
 mod accumulator;
-mod bodies;
 mod cluster;
 mod committer;
 mod coordinator;

@@ -27,7 +27,6 @@ use super::produce;
 use super::rows::{Row, RowTopic, Rows};
 use super::transactions::Identity;
 use client::{is_final, is_shut_out, reason_of};
-use client::{push_array, push_string};
 use record::{Header, partition_of};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -441,7 +440,7 @@ impl Producer {
         let by_topic = || batches.chunk_by(|(one, _), (other, _)| topic_of(*one) == topic_of(*other));
         let timeout_ms = self.options.request_timeout.as_millis() as i32;
         let transactional_id = self.transactional_id.as_deref();
-        produce::push_head(
+        produce::put_head(
             frame.bytes(),
             transactional_id,
             self.options.acks,
@@ -449,11 +448,13 @@ impl Producer {
             by_topic().count(),
         );
         for of_topic in by_topic() {
-            let _fits = push_string(frame.bytes(), topic_of(of_topic[0].0));
-            push_array(frame.bytes(), of_topic.len());
+            let mut w = produce::fields(frame.bytes());
+            w.string(topic_of(of_topic[0].0));
+            w.length(Some(of_topic.len()));
             for (at, batch) in of_topic {
-                frame.bytes().extend(self.delivery.queues[*at].partition.to_be_bytes());
-                push_array(frame.bytes(), batch.len());
+                let mut w = produce::fields(frame.bytes());
+                w.i32(self.delivery.queues[*at].partition);
+                w.length(Some(batch.len()));
                 frame.batch(Arc::clone(batch));
             }
         }

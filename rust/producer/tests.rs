@@ -14,7 +14,14 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::{Producer, ProducerOptions};
-use protocol::{ProduceRequest, Writer};
+use base::error::ErrorCode;
+use protocol::ProduceRequest;
+use protocol::messages::Message;
+use protocol::messages::init_producer_id::InitProducerIdResponse;
+use protocol::messages::metadata::{
+    MetadataResponse, MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic,
+};
+use protocol::messages::produce::{PartitionProduceResponse, ProduceResponse, TopicProduceResponse};
 use record::Batch;
 
 const NONE: i16 = 0;
@@ -142,33 +149,35 @@ fn serve(mut stream: TcpStream, port: u16, log: &Mutex<Log>, most_bytes: usize, 
 }
 
 fn metadata(answer: &mut Vec<u8>, port: u16) {
-    let mut w = Writer::new(answer, false);
-    w.i32(0);
-    w.length(Some(1));
-    w.i32(7);
-    w.string("127.0.0.1");
-    w.i32(i32::from(port));
-    w.nullable_string(None); // rack
-    w.nullable_string(None); // cluster
-    w.i32(7);
-    w.length(Some(1));
-    w.i16(NONE);
-    w.string("t");
-    w.boolean(false);
-    w.length(Some(1));
-    w.i16(NONE);
-    w.i32(0);
-    w.i32(7);
-    w.i32_array(&[7]);
-    w.i32_array(&[7]);
+    let broker = MetadataResponseBroker {
+        node_id: 7,
+        host: "127.0.0.1",
+        port: i32::from(port),
+        rack: None,
+    };
+    let partition = MetadataResponsePartition {
+        leader_id: 7,
+        ..Default::default()
+    };
+    let told = MetadataResponse {
+        brokers: vec![broker],
+        topics: vec![MetadataResponseTopic {
+            name: "t",
+            partitions: vec![partition],
+            ..Default::default()
+        }],
+        ..Default::default()
+    };
+    told.encode(answer, 7);
 }
 
 fn producer_id(answer: &mut Vec<u8>) {
-    let mut w = Writer::new(answer, false);
-    w.i32(0);
-    w.i16(NONE);
-    w.i64(4000);
-    w.i16(3);
+    let given = InitProducerIdResponse {
+        producer_id: 4000,
+        producer_epoch: 3,
+        ..Default::default()
+    };
+    given.encode(answer, 1);
 }
 
 /// The answer's error; `None` when there is no answer.
@@ -190,18 +199,18 @@ fn produce(body: &[u8], log: &Mutex<Log>, most_bytes: usize, fate: &dyn Fn(usize
 }
 
 fn produced(answer: &mut Vec<u8>, error: i16) {
-    let mut w = Writer::new(answer, false);
-    w.length(Some(1));
-    w.string("t");
-    w.length(Some(1));
-    w.i32(0);
-    w.i16(error);
-    w.i64(-1);
-    w.i64(-1);
-    w.i64(-1);
-    w.length(Some(0));
-    w.nullable_string(None);
-    w.i32(0);
+    let partition = PartitionProduceResponse {
+        error_code: ErrorCode(error),
+        ..Default::default()
+    };
+    let told = ProduceResponse {
+        responses: vec![TopicProduceResponse {
+            name: "t",
+            partition_responses: vec![partition],
+        }],
+        ..Default::default()
+    };
+    told.encode(answer, 8);
 }
 
 fn block(values: impl Iterator<Item = String>) -> Vec<u8> {

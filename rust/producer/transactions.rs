@@ -1,36 +1,33 @@
 //! The requests about transactions, in versions that brokers of Kafka 3.0 to 4 serve and that keep the epoch of a
 //! producer over the end of its transaction: `EndTxn` below v5 may be sent again and means the same (KIP-890).
-//!
-//! ```text
-//! FindCoordinator v4      := key_type i8, [key] -> throttle i32, [key, node i32, host, port i32, error i16, message?]
-//! InitProducerId v1       := transactional_id?, timeout_ms i32 -> throttle i32, error i16, producer_id i64, epoch i16
-//! AddPartitionsToTxn v1   := producer, [topic, [partition i32]] -> throttle i32, [topic, [partition i32, error i16]]
-//! AddOffsetsToTxn v1      := producer, group -> throttle i32, error i16
-//! EndTxn v1               := producer, committed bool -> throttle i32, error i16
-//! TxnOffsetCommit v2      := transactional_id, group, producer_id i64, epoch i16,
-//!                            [topic, [partition i32, offset i64, leader_epoch i32, metadata?]]
-//!                         -> throttle i32, [topic, [partition i32, error i16]]
-//! OffsetFetch v5          := group, [topic, [partition i32]]
-//!                         -> throttle i32, [topic, [partition i32, offset i64, leader_epoch i32, metadata?,
-//!                                                   error i16]], error i16
-//! ListTransactions v0     := [state], [producer_id i64]
-//!                         -> throttle i32, error i16, [unknown], [id, producer_id i64, state]
-//! DescribeTransactions v0 := [id] -> throttle i32, [error i16, id, state, timeout i32, start i64, producer_id i64,
-//!                            epoch i16, [topic, [partition i32]]]
-//! producer                := transactional_id, producer_id i64, epoch i16
-//! ```
 
-use super::bodies::Encoding;
 use base::error::ErrorCode;
-use client::{Malformed, Server};
-use protocol::{Reader, WireError, Writer};
+use client::{Request, Server};
+use protocol::WireError;
+use protocol::messages::Message;
+use protocol::messages::add_offsets_to_txn::{AddOffsetsToTxnRequest, AddOffsetsToTxnResponse};
+use protocol::messages::add_partitions_to_txn::{
+    AddPartitionsToTxnRequest, AddPartitionsToTxnResponse, AddPartitionsToTxnTopic,
+};
+use protocol::messages::describe_transactions::{DescribeTransactionsRequest, DescribeTransactionsResponse};
+use protocol::messages::end_txn::{EndTxnRequest, EndTxnResponse};
+use protocol::messages::find_coordinator::{FindCoordinatorRequest, FindCoordinatorResponse};
+use protocol::messages::init_producer_id::{InitProducerIdRequest, InitProducerIdResponse};
+use protocol::messages::list_transactions::{ListTransactionsRequest, ListTransactionsResponse};
+use protocol::messages::offset_fetch::{OffsetFetchRequest, OffsetFetchRequestTopic, OffsetFetchResponse};
+use protocol::messages::txn_offset_commit::{
+    TxnOffsetCommitRequest, TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic, TxnOffsetCommitResponse,
+};
 
-/// A request: its API's key, its version and its body.
-pub(super) struct Request {
-    pub(super) key: i16,
-    pub(super) version: i16,
-    pub(super) body: Vec<u8>,
-}
+const FIND_COORDINATOR: i16 = 4;
+const INIT_PRODUCER_ID: i16 = 1;
+const ADD_PARTITIONS: i16 = 1;
+const ADD_OFFSETS: i16 = 1;
+const END_TXN: i16 = 1;
+const TXN_OFFSET_COMMIT: i16 = 2;
+const OFFSET_FETCH: i16 = 5;
+const LIST_TRANSACTIONS: i16 = 0;
+const DESCRIBE_TRANSACTIONS: i16 = 0;
 
 /// A producer as the coordinator knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,248 +52,195 @@ pub(super) type Committed = Option<(i64, String)>;
 /// The state of a transaction that can still be committed.
 pub(super) const ONGOING: &str = "Ongoing";
 const NO_OFFSET: i64 = -1;
-const NO_LEADER_EPOCH: i32 = -1;
-/// The least that an element of an array takes; every element here has a string and a number.
-const MIN_BYTES: usize = 3;
 
 pub(super) fn find_coordinators(kind: CoordinatorKind, keys: &[&str]) -> Request {
-    let body = Encoding::Tagged.write(|w| {
-        w.i8(kind as i8);
-        w.length(Some(keys.len()));
-        for key in keys {
-            w.string(key);
-        }
-    });
-    Request {
-        key: 10,
-        version: 4,
-        body,
-    }
+    let request = FindCoordinatorRequest {
+        key_type: kind as i8,
+        coordinator_keys: keys.to_vec(),
+        ..Default::default()
+    };
+    Request::of(FIND_COORDINATOR, &request)
 }
 
-pub(super) fn read_coordinators(answer: &[u8]) -> Result<Coordinators, Malformed> {
-    Encoding::Tagged.read(answer, |reader| {
-        reader.i32()?;
-        let mut found = Vec::new();
-        for _ in 0..reader.count(MIN_BYTES)? {
-            let key = reader.str()?.to_owned();
-            reader.i32()?; // node
-            let (host, port) = (reader.str()?.to_owned(), reader.i32()?);
-            let error = ErrorCode(reader.i16()?);
-            reader.nullable_str()?;
-            reader.skip_tags()?;
-            let server = match u16::try_from(port) {
-                Ok(port) if error == ErrorCode::NONE => Ok((host, port)),
-                _ if error == ErrorCode::NONE => Err(ErrorCode::COORDINATOR_NOT_AVAILABLE),
-                _ => Err(error),
-            };
-            found.push((key, server));
-        }
-        Ok(found)
-    })
+pub(super) fn read_coordinators(answer: &[u8]) -> Result<Coordinators, WireError> {
+    let answer = FindCoordinatorResponse::decode(FIND_COORDINATOR, answer)?;
+    let found = answer.coordinators.iter().map(|one| {
+        let server = match (one.error_code, u16::try_from(one.port)) {
+            (ErrorCode::NONE, Ok(port)) => Ok((one.host.to_owned(), port)),
+            (ErrorCode::NONE, Err(_)) => Err(ErrorCode::COORDINATOR_NOT_AVAILABLE),
+            (error, _) => Err(error),
+        };
+        (one.key.to_owned(), server)
+    });
+    Ok(found.collect())
 }
 
 pub(super) fn init_producer_id(transactional_id: Option<&str>, timeout_ms: i32) -> Request {
-    let body = Encoding::Plain.write(|w| {
-        w.nullable_string(transactional_id);
-        w.i32(timeout_ms);
-    });
-    Request {
-        key: 22,
-        version: 1,
-        body,
-    }
+    let request = InitProducerIdRequest {
+        transactional_id,
+        transaction_timeout_ms: timeout_ms,
+        ..Default::default()
+    };
+    Request::of(INIT_PRODUCER_ID, &request)
 }
 
-pub(super) fn read_producer_id(answer: &[u8]) -> Result<(ErrorCode, Identity), Malformed> {
-    Encoding::Plain.read(answer, |reader| {
-        reader.i32()?;
-        let error = ErrorCode(reader.i16()?);
-        let producer_id = reader.i64()?;
-        let epoch = reader.i16()?;
-        Ok((error, Identity { producer_id, epoch }))
-    })
-}
-
-fn push_producer(w: &mut Writer<'_>, transactional_id: &str, identity: &Identity) {
-    w.string(transactional_id);
-    w.i64(identity.producer_id);
-    w.i16(identity.epoch);
+pub(super) fn read_producer_id(answer: &[u8]) -> Result<(ErrorCode, Identity), WireError> {
+    let answer = InitProducerIdResponse::decode(INIT_PRODUCER_ID, answer)?;
+    let identity = Identity {
+        producer_id: answer.producer_id,
+        epoch: answer.producer_epoch,
+    };
+    Ok((answer.error_code, identity))
 }
 
 pub(super) fn add_partitions(transactional_id: &str, identity: &Identity, topics: &[(&str, Vec<i32>)]) -> Request {
-    let body = Encoding::Plain.write(|w| {
-        push_producer(w, transactional_id, identity);
-        w.length(Some(topics.len()));
-        for (topic, partitions) in topics {
-            w.string(topic);
-            w.i32_array(partitions);
-        }
+    let topics = topics.iter().map(|(name, partitions)| AddPartitionsToTxnTopic {
+        name,
+        partitions: partitions.clone(),
     });
-    Request {
-        key: 24,
-        version: 1,
-        body,
-    }
+    let request = AddPartitionsToTxnRequest {
+        v3_and_below_transactional_id: transactional_id,
+        v3_and_below_producer_id: identity.producer_id,
+        v3_and_below_producer_epoch: identity.epoch,
+        v3_and_below_topics: topics.collect(),
+        ..Default::default()
+    };
+    Request::of(ADD_PARTITIONS, &request)
 }
 
-/// The first error of partitions; that of the others tells only that the request failed as a whole.
-pub(super) fn read_partition_errors(answer: &[u8]) -> Result<(ErrorCode, String), Malformed> {
-    Encoding::Plain.read(answer, |reader| {
-        reader.i32()?;
-        let mut first = (ErrorCode::NONE, String::new());
-        for _ in 0..reader.count(MIN_BYTES)? {
-            let topic = reader.str()?;
-            for _ in 0..reader.count(MIN_BYTES)? {
-                let partition = reader.i32()?;
-                let error = ErrorCode(reader.i16()?);
-                let is_cause = error != ErrorCode::OPERATION_NOT_ATTEMPTED;
-                if error != ErrorCode::NONE && is_cause && first.0 == ErrorCode::NONE {
-                    first = (error, format!("{topic}-{partition}"));
-                }
-            }
-        }
-        Ok(first)
-    })
+/// The first error of partitions, and which one has it.
+pub(super) fn read_added_partitions(answer: &[u8]) -> Result<(ErrorCode, String), WireError> {
+    let answer = AddPartitionsToTxnResponse::decode(ADD_PARTITIONS, answer)?;
+    let topics = answer.results_by_topic_v3_and_below.iter();
+    Ok(first_error(topics.flat_map(|topic| {
+        let partitions = topic.results_by_partition.iter();
+        partitions.map(|one| (topic.name, one.partition_index, one.partition_error_code))
+    })))
+}
+
+/// `OPERATION_NOT_ATTEMPTED` tells only that the request failed as a whole.
+fn first_error<'a>(partitions: impl Iterator<Item = (&'a str, i32, ErrorCode)>) -> (ErrorCode, String) {
+    let is_cause = |error| error != ErrorCode::NONE && error != ErrorCode::OPERATION_NOT_ATTEMPTED;
+    partitions
+        .filter(|(_, _, error)| is_cause(*error))
+        .map(|(topic, partition, error)| (error, format!("{topic}-{partition}")))
+        .next()
+        .unwrap_or((ErrorCode::NONE, String::new()))
 }
 
 pub(super) fn add_offsets(transactional_id: &str, identity: &Identity, group: &str) -> Request {
-    let body = Encoding::Plain.write(|w| {
-        push_producer(w, transactional_id, identity);
-        w.string(group);
-    });
-    Request {
-        key: 25,
-        version: 1,
-        body,
-    }
+    let request = AddOffsetsToTxnRequest {
+        transactional_id,
+        producer_id: identity.producer_id,
+        producer_epoch: identity.epoch,
+        group_id: group,
+    };
+    Request::of(ADD_OFFSETS, &request)
+}
+
+pub(super) fn read_added_offsets(answer: &[u8]) -> Result<(ErrorCode, ()), WireError> {
+    Ok((AddOffsetsToTxnResponse::decode(ADD_OFFSETS, answer)?.error_code, ()))
 }
 
 pub(super) fn end(transactional_id: &str, identity: &Identity, is_commit: bool) -> Request {
-    let body = Encoding::Plain.write(|w| {
-        push_producer(w, transactional_id, identity);
-        w.boolean(is_commit);
-    });
-    Request {
-        key: 26,
-        version: 1,
-        body,
-    }
+    let request = EndTxnRequest {
+        transactional_id,
+        producer_id: identity.producer_id,
+        producer_epoch: identity.epoch,
+        committed: is_commit,
+    };
+    Request::of(END_TXN, &request)
 }
 
-/// The answer of the APIs that have nothing but an error.
-pub(super) fn read_error(answer: &[u8]) -> Result<(ErrorCode, ()), Malformed> {
-    Encoding::Plain.read(answer, |reader| {
-        reader.i32()?;
-        Ok((ErrorCode(reader.i16()?), ()))
-    })
+pub(super) fn read_ended(answer: &[u8]) -> Result<(ErrorCode, ()), WireError> {
+    Ok((EndTxnResponse::decode(END_TXN, answer)?.error_code, ()))
 }
 
-pub(super) fn commit_offset(
-    (transactional_id, identity): (&str, &Identity),
-    group: &str,
-    (topic, partition): (&str, i32),
-    (offset, metadata): (i64, &str),
-) -> Request {
-    let body = Encoding::Plain.write(|w| {
-        w.string(transactional_id);
-        w.string(group);
-        w.i64(identity.producer_id);
-        w.i16(identity.epoch);
-        w.length(Some(1));
-        w.string(topic);
-        w.length(Some(1));
-        w.i32(partition);
-        w.i64(offset);
-        w.i32(NO_LEADER_EPOCH);
-        w.nullable_string(Some(metadata));
+/// An offset of one partition, committed in a transaction.
+pub(super) struct OffsetToCommit<'a> {
+    pub(super) transactional_id: &'a str,
+    pub(super) identity: &'a Identity,
+    pub(super) group: &'a str,
+    pub(super) topic: &'a str,
+    pub(super) partition: i32,
+    pub(super) offset: i64,
+    pub(super) metadata: &'a str,
+}
+
+pub(super) fn commit_offset(commit: &OffsetToCommit<'_>) -> Request {
+    let partition = TxnOffsetCommitRequestPartition {
+        partition_index: commit.partition,
+        committed_offset: commit.offset,
+        committed_metadata: Some(commit.metadata),
+        ..Default::default()
+    };
+    let request = TxnOffsetCommitRequest {
+        transactional_id: commit.transactional_id,
+        group_id: commit.group,
+        producer_id: commit.identity.producer_id,
+        producer_epoch: commit.identity.epoch,
+        topics: vec![TxnOffsetCommitRequestTopic {
+            name: commit.topic,
+            partitions: vec![partition],
+        }],
+    };
+    Request::of(TXN_OFFSET_COMMIT, &request)
+}
+
+pub(super) fn read_committed(answer: &[u8]) -> Result<(ErrorCode, ()), WireError> {
+    let answer = TxnOffsetCommitResponse::decode(TXN_OFFSET_COMMIT, answer)?;
+    let partitions = answer.topics.iter().flat_map(|topic| {
+        let partitions = topic.partitions.iter();
+        partitions.map(|one| (topic.name, one.partition_index, one.error_code))
     });
-    Request {
-        key: 28,
-        version: 2,
-        body,
-    }
+    Ok((first_error(partitions).0, ()))
 }
 
 pub(super) fn fetch_offset(group: &str, topic: &str, partition: i32) -> Request {
-    let body = Encoding::Plain.write(|w| {
-        w.string(group);
-        w.length(Some(1));
-        w.string(topic);
-        w.i32_array(&[partition]);
-    });
-    Request {
-        key: 9,
-        version: 5,
-        body,
-    }
+    let request = OffsetFetchRequest {
+        group_id: group,
+        topics: Some(vec![OffsetFetchRequestTopic {
+            name: topic,
+            partition_indexes: vec![partition],
+        }]),
+    };
+    Request::of(OFFSET_FETCH, &request)
 }
 
-pub(super) fn read_offset(answer: &[u8]) -> Result<(ErrorCode, Committed), Malformed> {
-    Encoding::Plain.read(answer, |reader| {
-        reader.i32()?;
-        let mut found = None;
-        let mut error = ErrorCode::NONE;
-        for _ in 0..reader.count(MIN_BYTES)? {
-            reader.str()?;
-            for _ in 0..reader.count(MIN_BYTES)? {
-                reader.i32()?; // partition
-                let offset = reader.i64()?;
-                reader.i32()?; // leader epoch
-                let metadata = reader.nullable_str()?.unwrap_or_default().to_owned();
-                error = ErrorCode(reader.i16()?);
-                found = (offset > NO_OFFSET).then_some((offset, metadata));
-            }
-        }
-        let top = ErrorCode(reader.i16()?);
-        Ok((if top == ErrorCode::NONE { error } else { top }, found))
-    })
+pub(super) fn read_offset(answer: &[u8]) -> Result<(ErrorCode, Committed), WireError> {
+    let answer = OffsetFetchResponse::decode(OFFSET_FETCH, answer)?;
+    let partition = answer.topics.iter().flat_map(|topic| &topic.partitions).last();
+    let Some(partition) = partition.filter(|_| answer.error_code == ErrorCode::NONE) else {
+        return Ok((answer.error_code, None));
+    };
+    let metadata = partition.metadata.unwrap_or_default().to_owned();
+    let found = (partition.committed_offset > NO_OFFSET).then_some((partition.committed_offset, metadata));
+    Ok((partition.error_code, found))
 }
 
 /// The transactional ids with an open transaction.
 pub(super) fn list_ongoing() -> Request {
-    let body = Encoding::Tagged.write(|w| {
-        w.length(Some(1));
-        w.string(ONGOING);
-        w.length(Some(0));
-    });
-    Request {
-        key: 66,
-        version: 0,
-        body,
-    }
+    let request = ListTransactionsRequest {
+        state_filters: vec![ONGOING],
+        ..Default::default()
+    };
+    Request::of(LIST_TRANSACTIONS, &request)
 }
 
-pub(super) fn read_listed(answer: &[u8]) -> Result<(ErrorCode, Vec<String>), Malformed> {
-    Encoding::Tagged.read(answer, |reader| {
-        reader.i32()?;
-        let error = ErrorCode(reader.i16()?);
-        for _ in 0..reader.count(1)? {
-            reader.str()?;
-        }
-        let mut found = Vec::new();
-        for _ in 0..reader.count(MIN_BYTES)? {
-            found.push(reader.str()?.to_owned());
-            reader.i64()?; // producer id
-            reader.str()?; // state
-            reader.skip_tags()?;
-        }
-        Ok((error, found))
-    })
+pub(super) fn read_listed(answer: &[u8]) -> Result<(ErrorCode, Vec<String>), WireError> {
+    let answer = ListTransactionsResponse::decode(LIST_TRANSACTIONS, answer)?;
+    let ids = answer.transaction_states.iter();
+    Ok((
+        answer.error_code,
+        ids.map(|one| one.transactional_id.to_owned()).collect(),
+    ))
 }
 
 pub(super) fn describe(transactional_ids: &[&str]) -> Request {
-    let body = Encoding::Tagged.write(|w| {
-        w.length(Some(transactional_ids.len()));
-        for id in transactional_ids {
-            w.string(id);
-        }
-    });
-    Request {
-        key: 65,
-        version: 0,
-        body,
-    }
+    let request = DescribeTransactionsRequest {
+        transactional_ids: transactional_ids.to_vec(),
+    };
+    Request::of(DESCRIBE_TRANSACTIONS, &request)
 }
 
 /// A transaction as its coordinator describes it.
@@ -308,33 +252,16 @@ pub(super) struct Described {
     pub(super) identity: Identity,
 }
 
-pub(super) fn read_described(answer: &[u8]) -> Result<Vec<Described>, Malformed> {
-    Encoding::Tagged.read(answer, |reader| {
-        reader.i32()?;
-        (0..reader.count(MIN_BYTES)?).map(|_| read_one(reader)).collect()
-    })
-}
-
-fn read_one(reader: &mut Reader<'_>) -> Result<Described, WireError> {
-    let error = ErrorCode(reader.i16()?);
-    let transactional_id = reader.str()?.to_owned();
-    let state = reader.str()?.to_owned();
-    reader.i32()?; // timeout
-    reader.i64()?; // start
-    let producer_id = reader.i64()?;
-    let epoch = reader.i16()?;
-    for _ in 0..reader.count(MIN_BYTES)? {
-        reader.str()?;
-        for _ in 0..reader.count(size_of::<i32>())? {
-            reader.i32()?;
-        }
-        reader.skip_tags()?;
-    }
-    reader.skip_tags()?;
-    Ok(Described {
-        error,
-        transactional_id,
-        state,
-        identity: Identity { producer_id, epoch },
-    })
+pub(super) fn read_described(answer: &[u8]) -> Result<Vec<Described>, WireError> {
+    let answer = DescribeTransactionsResponse::decode(DESCRIBE_TRANSACTIONS, answer)?;
+    let described = answer.transaction_states.iter().map(|one| Described {
+        error: one.error_code,
+        transactional_id: one.transactional_id.to_owned(),
+        state: one.transaction_state.to_owned(),
+        identity: Identity {
+            producer_id: one.producer_id,
+            epoch: one.producer_epoch,
+        },
+    });
+    Ok(described.collect())
 }

@@ -1,7 +1,7 @@
 //! Makes Rust tables out of `messages/**/*.txt`, so that nothing is parsed when a broker starts.
 //!
 //! The grammar of the tables is in `build/grammar.rs`. A mistake in a table fails the build with the file and the line.
-//! The result, `messages.rs`, is included by `codec/table.rs`.
+//! The results: `messages.rs`, which `codec/table.rs` includes, and `typed.rs`, which `messages.rs` includes.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
@@ -12,6 +12,8 @@ mod checks;
 mod emit;
 #[path = "build/grammar.rs"]
 mod grammar;
+#[path = "build/typed.rs"]
+mod typed;
 
 fn main() -> Result<(), String> {
     println!("cargo:rerun-if-changed=build.rs");
@@ -32,6 +34,7 @@ fn main() -> Result<(), String> {
             .to_owned();
         messages.extend(found.into_iter().map(|message| (module.clone(), message)));
     }
+    write(&out.join("typed.rs"), &typed::modules(&messages))?;
     write(&out.join("messages.rs"), &emit::messages(&messages)?)
 }
 

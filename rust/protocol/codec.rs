@@ -14,18 +14,14 @@
 pub mod decode;
 pub mod encode;
 pub(crate) mod java_text;
-pub mod malformed;
 pub mod put;
 pub mod schema;
 pub mod stubs;
 pub mod table;
 pub mod values;
 
-mod cursor;
-
 pub use decode::{Builder, Limits, decode};
 pub use encode::{EncodeError, encode};
-pub use malformed::Malformed;
 pub use schema::Schema;
 pub use table::{Message, MessageKind};
 pub use values::{Value, ValueBuilder};

@@ -1,4 +1,5 @@
-//! The errors of a client's bytes. Every variant closes the connection; none carries the client's data.
+//! What may be wrong with bytes. In a request every variant but [`WireError::TooManyRows`] closes the connection; none
+//! carries what the bytes say.
 
 /// The bytes are not a well-formed frame, header or body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -18,6 +19,9 @@ pub enum WireError {
     /// More elements than this broker takes in one request, however large the frame.
     #[error("the request has more elements than the limit of one request")]
     TooManyElements,
+    /// More rows than this API takes in one request.
+    #[error("the request has more rows than this API takes at once")]
+    TooManyRows,
     /// A varint of more than five bytes, or one that overflows 32 bits.
     #[error("a variable-length integer is too long")]
     VarintTooLong,
@@ -38,6 +42,12 @@ pub enum WireError {
     /// A tagged field whose content is shorter or longer than its declared size.
     #[error("a tagged field differs from its declared size")]
     TagSizeMismatch,
+    /// A marker of a nullable struct that is neither -1 nor 1.
+    #[error("a field has a value outside of its type")]
+    InvalidValue,
+    /// Bytes after the last field.
+    #[error("bytes follow the last field")]
+    TrailingBytes,
     /// A version that this decoder does not support.
     #[error("the version is not supported")]
     UnsupportedVersion,

@@ -3,12 +3,12 @@
 //!
 //! The map: [`reader`] and [`writer`] are the primitives; every request uses [`header`] and [`api_table`] first; one
 //! file per API that the data plane answers ([`produce`], [`fetch`], [`list_offsets`], [`metadata`],
-//! [`find_coordinator`], [`init_producer_id`], [`heartbeat`], [`offset_commit`], [`offset_fetch`], [`api_versions`],
+//! [`offset_commit`], [`offset_fetch`], [`api_versions`],
 //! [`sasl`] with the messages that it carries in [`scram`], and for transactions [`add_partitions_to_txn`],
-//! [`add_offsets_to_txn`], [`end_txn`], [`txn_offset_commit`] and [`write_txn_markers`], which share
+//! [`txn_offset_commit`] and [`write_txn_markers`], which share
 //! [`named_partitions`]; [`adopt_segments`] is our own); [`throttle_time`] knows where answers name the time for which
 //! a client is held back. [`codec`] has all messages, these too, after one table: the control plane reads and writes by
-//! it.
+//! it; [`messages`] has those as types that clients of brokers read and write.
 //!
 //! Decoders point into the body with `Range<usize>` and reuse their vectors. A [`WireError`] means that the bytes are
 //! not Kafka's protocol: the connection is closed, as Kafka does; only strings that are not UTF-8 are [`mended`]. Bytes
@@ -17,21 +17,17 @@
 
 #![forbid(unsafe_code)]
 
-pub mod add_offsets_to_txn;
 pub mod add_partitions_to_txn;
 pub mod adopt_segments;
 pub mod api_table;
 pub mod api_versions;
 pub mod codec;
-pub mod end_txn;
 pub mod error;
 pub mod fetch;
-pub mod find_coordinator;
 pub mod header;
-pub mod heartbeat;
-pub mod init_producer_id;
 pub mod list_offsets;
 pub mod mended;
+pub mod messages;
 pub mod metadata;
 pub mod named_partitions;
 pub mod offset_commit;
@@ -47,7 +43,6 @@ pub mod txn_offset_commit;
 pub mod write_txn_markers;
 pub mod writer;
 
-pub use add_offsets_to_txn::{AddOffsetsToTxnRequest, encode_add_offsets_to_txn_response};
 pub use add_partitions_to_txn::{
     AddPartitionsToTxnRequest, AskedTransaction, TransactionResult, TransactionToAdd,
     decode_add_partitions_to_txn_response, encode_add_partitions_to_txn_request, encode_add_partitions_to_txn_response,
@@ -58,13 +53,9 @@ pub use api_versions::{
     ApiVersionsRequest, FEATURES, Feature, Features, FinalizedFeature, TRANSACTION_VERSION,
     encode_api_versions_response, encode_api_versions_unsupported,
 };
-pub use end_txn::{EndTxnRequest, encode_end_txn_response};
 pub use error::WireError;
 pub use fetch::{AbortedTransaction, FetchPartition, FetchPartitionHead, FetchRequest, FetchResponseWriter};
-pub use find_coordinator::{FindCoordinatorRequest, FoundCoordinator, encode_find_coordinator_response};
 pub use header::{RequestHeader, write_request, write_response_header};
-pub use heartbeat::{HeartbeatRequest, encode_heartbeat_response};
-pub use init_producer_id::{InitProducerIdRequest, encode_init_producer_id_response};
 pub use list_offsets::{
     ListOffsetsPartition, ListOffsetsRequest, ListOffsetsResult, OldestResult, encode_list_offsets_response,
     encode_oldest_response,

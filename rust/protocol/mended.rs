@@ -4,8 +4,9 @@
 //! decoded again. Nothing was done with it by then: every request is decoded before it is served.
 
 use super::codec::java_text::lossy;
+use super::codec::put::{self, MAX_STRING_BYTES};
 use super::error::WireError;
-use super::reader::{MAX_STRING_BYTES, Reader};
+use super::reader::Reader;
 
 /// Strings of one request that are mended; with more the connection is closed, since each costs a copy of the body.
 pub const MOST: u8 = 16;
@@ -19,27 +20,14 @@ pub fn mended(bytes: &[u8], error: WireError) -> Option<Vec<u8>> {
     let length_at = length_at as usize;
     let mut reader = Reader::within(bytes, &(length_at..bytes.len()));
     reader.set_flexible(is_flexible);
-    let length = if is_flexible {
-        reader.compact_length()
-    } else {
-        reader.legacy_string_length()
-    };
+    let length = reader.length(is_flexible, true);
     let text = reader.take(length.ok()??).ok()?;
     let new = lossy(bytes.get(text.clone())?);
     if new.len() > MAX_STRING_BYTES {
         return None;
     }
     let mut out = bytes.get(..length_at)?.to_vec();
-    if is_flexible {
-        let mut left = new.len() as u32 + 1;
-        while left >= 0x80 {
-            out.push(left as u8 | 0x80);
-            left >>= 7;
-        }
-        out.push(left as u8);
-    } else {
-        out.extend_from_slice(&(new.len() as u16).to_be_bytes());
-    }
+    put::length(&mut out, Some(new.len()), is_flexible, true);
     out.extend_from_slice(new.as_bytes());
     out.extend_from_slice(bytes.get(text.end..)?);
     Some(out)

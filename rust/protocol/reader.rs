@@ -5,11 +5,10 @@
 
 use std::ops::Range;
 
+use super::codec::put::MAX_STRING_BYTES;
 use super::error::WireError;
 use super::topic::{TopicId, TopicKey};
 
-/// Kafka's limit of a string's length in bytes.
-pub const MAX_STRING_BYTES: usize = i16::MAX as usize;
 /// The most elements of one kind that a request of the control plane may carry: bounds memory, since a decoded element
 /// is larger than its few bytes on the wire.
 pub const MAX_ELEMENTS: usize = 1 << 20;
@@ -25,12 +24,18 @@ pub struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
     flexible: bool,
+    elements_left: usize,
 }
 
 impl<'a> Reader<'a> {
     /// A cursor at the start of `bytes`; `flexible` picks the encoding.
     pub fn new(bytes: &'a [u8], flexible: bool) -> Self {
-        Self { bytes, at: 0, flexible }
+        Self {
+            bytes,
+            at: 0,
+            flexible,
+            elements_left: usize::MAX,
+        }
     }
 
     /// A cursor over a part of `bytes`, in the older encoding; an empty one when the part is not in it.
@@ -40,7 +45,14 @@ impl<'a> Reader<'a> {
             bytes: &bytes[..end],
             at: part.start.min(end),
             flexible: false,
+            elements_left: usize::MAX,
         }
+    }
+
+    /// With at most so many elements of all arrays together that are counted by [`Reader::elements`].
+    #[must_use]
+    pub fn with_limit(self, elements_left: usize) -> Self {
+        Self { elements_left, ..self }
     }
 
     /// The position in the slice.
@@ -72,6 +84,18 @@ impl<'a> Reader<'a> {
         let start = self.at;
         self.at += length;
         Ok(start..self.at)
+    }
+
+    /// `length` bytes as a slice.
+    #[inline]
+    pub fn slice(&mut self, length: usize) -> Result<&'a [u8]> {
+        let range = self.take(length)?;
+        Ok(&self.bytes[range])
+    }
+
+    /// The bytes not read yet.
+    pub fn rest(&self) -> &'a [u8] {
+        &self.bytes[self.at..]
     }
 
     /// A fixed number of bytes.
@@ -170,6 +194,16 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The length of a string (`is_short`), of bytes or of an array; null is `None`.
+    #[inline]
+    pub fn length(&mut self, is_compact: bool, is_short: bool) -> Result<Option<usize>> {
+        match (is_compact, is_short) {
+            (true, _) => self.compact_length(),
+            (false, true) => self.legacy_string_length(),
+            (false, false) => self.legacy_length(),
+        }
+    }
+
     /// A nullable string; its range holds valid UTF-8 of at most 32767 bytes.
     #[inline]
     pub fn nullable_string(&mut self) -> Result<Option<Range<usize>>> {
@@ -181,11 +215,7 @@ impl<'a> Reader<'a> {
     #[inline]
     pub fn nullable_str(&mut self) -> Result<Option<&'a str>> {
         let length_at = self.at;
-        let length = if self.flexible {
-            self.compact_length()?
-        } else {
-            self.legacy_string_length()?
-        };
+        let length = self.length(self.flexible, true)?;
         match length {
             None => Ok(None),
             Some(length) => self.text(length_at, length).map(Some),
@@ -223,11 +253,7 @@ impl<'a> Reader<'a> {
     /// Nullable bytes (records too).
     #[inline]
     pub fn nullable_bytes(&mut self) -> Result<Option<Range<usize>>> {
-        let length = if self.flexible {
-            self.compact_length()?
-        } else {
-            self.legacy_length()?
-        };
+        let length = self.length(self.flexible, false)?;
         match length {
             None => Ok(None),
             Some(length) => self.take(length).map(Some),
@@ -238,11 +264,7 @@ impl<'a> Reader<'a> {
     /// count fit the remaining bytes.
     #[inline]
     pub fn nullable_count(&mut self, min_element_bytes: usize) -> Result<Option<usize>> {
-        let count = if self.flexible {
-            self.compact_length()?
-        } else {
-            self.legacy_length()?
-        };
+        let count = self.length(self.flexible, false)?;
         match count {
             Some(count) if count > self.remaining() / min_element_bytes.max(1) => Err(WireError::CountTooLarge),
             count => Ok(count),
@@ -253,6 +275,40 @@ impl<'a> Reader<'a> {
     #[inline]
     pub fn count(&mut self, min_element_bytes: usize) -> Result<usize> {
         self.nullable_count(min_element_bytes)?.ok_or(WireError::UnexpectedNull)
+    }
+
+    /// As [`Reader::nullable_count`], and the elements count towards the limit of the whole message.
+    pub fn nullable_elements(&mut self, min_element_bytes: usize) -> Result<Option<usize>> {
+        let count = self.nullable_count(min_element_bytes)?;
+        let left = self.elements_left.checked_sub(count.unwrap_or_default());
+        self.elements_left = left.ok_or(WireError::TooManyElements)?;
+        Ok(count)
+    }
+
+    /// As [`Reader::count`], and the elements count towards the limit of the whole message.
+    pub fn elements(&mut self, min_element_bytes: usize) -> Result<usize> {
+        self.nullable_elements(min_element_bytes)?
+            .ok_or(WireError::UnexpectedNull)
+    }
+
+    /// Nullable bytes as a slice instead of as a range.
+    pub fn nullable_slice(&mut self) -> Result<Option<&'a [u8]>> {
+        let found = self.nullable_bytes()?;
+        Ok(found.map(|range| &self.bytes[range]))
+    }
+
+    /// Bytes that must not be null, as a slice.
+    pub fn bytes(&mut self) -> Result<&'a [u8]> {
+        self.nullable_slice()?.ok_or(WireError::UnexpectedNull)
+    }
+
+    /// The marker of a nullable struct: whether the struct is there.
+    pub fn is_there(&mut self) -> Result<bool> {
+        match self.i8()? {
+            -1 => Ok(false),
+            1 => Ok(true),
+            _ => Err(WireError::InvalidValue),
+        }
     }
 
     /// A topic by name or by id.
@@ -303,8 +359,11 @@ impl<'a> Reader<'a> {
                 bytes: &self.bytes[..content.end],
                 at: content.start,
                 flexible: true,
+                elements_left: self.elements_left,
             };
-            match known(tag, &mut inner) {
+            let read = known(tag, &mut inner);
+            self.elements_left = inner.elements_left;
+            match read {
                 Ok(false) => {}
                 Ok(true) if inner.remaining() == 0 => {}
                 Ok(true) | Err(WireError::Truncated | WireError::CountTooLarge) => {

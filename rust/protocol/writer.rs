@@ -1,7 +1,7 @@
 //! Appends Kafka's primitives to a growing buffer, in either encoding. Writing never fails: a string above 32767 bytes
 //! is cut at a character boundary, since only the broker's own messages can be that long.
 
-use super::reader::MAX_STRING_BYTES;
+use super::codec::put;
 use super::topic::NodeEndpoint;
 
 /// A response being written; bytes already in the buffer stay.
@@ -64,39 +64,26 @@ impl<'a> Writer<'a> {
 
     /// An unsigned varint.
     #[inline]
-    pub fn unsigned_varint(&mut self, mut value: u32) {
-        while value >= 0x80 {
-            self.out.push(value as u8 | 0x80);
-            value >>= 7;
-        }
-        self.out.push(value as u8);
+    pub fn unsigned_varint(&mut self, value: u32) {
+        put::varint(self.out, value);
     }
 
     /// The length of bytes or the count of an array; `None` is null.
     #[inline]
     pub fn length(&mut self, length: Option<usize>) {
-        match (self.flexible, length) {
-            (true, None) => self.out.push(0),
-            (true, Some(length)) => self.unsigned_varint(length as u32 + 1),
-            (false, None) => self.i32(-1),
-            (false, Some(length)) => self.i32(length as i32),
-        }
+        put::length(self.out, length, self.flexible, false);
     }
 
     /// A string.
     #[inline]
     pub fn string(&mut self, text: &str) {
-        self.string_bytes(clipped(text).as_bytes());
+        self.string_bytes(put::cut(text).as_bytes());
     }
 
     /// A string whose bytes are known to be UTF-8 and at most 32767 (a name out of the request).
     #[inline]
     pub fn string_bytes(&mut self, text: &[u8]) {
-        if self.flexible {
-            self.unsigned_varint(text.len() as u32 + 1);
-        } else {
-            self.i16(text.len() as i16);
-        }
+        put::length(self.out, Some(text.len()), self.flexible, true);
         self.raw(text);
     }
 
@@ -105,9 +92,14 @@ impl<'a> Writer<'a> {
     pub fn nullable_string(&mut self, text: Option<&str>) {
         match text {
             Some(text) => self.string(text),
-            None if self.flexible => self.out.push(0),
-            None => self.i16(-1),
+            None => put::length(self.out, None, self.flexible, true),
         }
+    }
+
+    /// Bytes or records.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.length(Some(bytes.len()));
+        self.raw(bytes);
     }
 
     /// An array of int32.
@@ -167,10 +159,6 @@ impl<'a> Writer<'a> {
             }
         });
     }
-}
-
-fn clipped(text: &str) -> &str {
-    text.get(..text.floor_char_boundary(MAX_STRING_BYTES)).unwrap_or(text)
 }
 
 #[cfg(test)]

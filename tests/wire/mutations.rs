@@ -2,21 +2,14 @@
 
 use proptest::prelude::*;
 use protocol::{
-    AddOffsetsToTxnRequest, AddPartitionsToTxnRequest, ApiVersionsRequest, EndTxnRequest, FetchRequest,
-    ListOffsetsRequest, MetadataRequest, NamedPartitions, OffsetCommitRequest, ProduceRequest, RequestHeader,
-    TxnOffsetCommitRequest, WriteTxnMarkersRequest, decode_add_partitions_to_txn_response,
-    decode_write_txn_markers_response,
+    AddPartitionsToTxnRequest, ApiVersionsRequest, FetchRequest, ListOffsetsRequest, MetadataRequest, NamedPartitions,
+    OffsetCommitRequest, ProduceRequest, RequestHeader, TxnOffsetCommitRequest, WriteTxnMarkersRequest,
+    decode_add_partitions_to_txn_response, decode_write_txn_markers_response,
 };
 
 use crate::fixtures::bodies;
 
-const TRANSACTION_APIS: [&str; 5] = [
-    "add_partitions_to_txn",
-    "add_offsets_to_txn",
-    "end_txn",
-    "txn_offset_commit",
-    "write_txn_markers",
-];
+const TRANSACTION_APIS: [&str; 3] = ["add_partitions_to_txn", "txn_offset_commit", "write_txn_markers"];
 
 /// Decodes as every API; returns the most elements that were reserved.
 fn decode_as_all(version: i16, bytes: &[u8]) -> usize {
@@ -59,8 +52,6 @@ fn decode_as_transactions(version: i16, bytes: &[u8]) -> usize {
         let rows = request.markers.iter().map(|marker| rows(&marker.topics));
         rows.sum::<usize>().max(request.markers.capacity())
     });
-    let _ = AddOffsetsToTxnRequest::decode(version, bytes);
-    let _ = EndTxnRequest::decode(version, bytes);
     let added = decode_add_partitions_to_txn_response(bytes).map_or(0, |(_, results)| results.capacity());
     let written = decode_write_txn_markers_response(bytes).map_or(0, |results| results.capacity());
     let mut commit = TxnOffsetCommitRequest::default();

@@ -1,7 +1,8 @@
 //! What reads and writes after the table of messages, against the fixture.
 
+use protocol::WireError;
 use protocol::codec::table::message;
-use protocol::codec::{Limits, Malformed, Schema, Value, ValueBuilder, decode, encode};
+use protocol::codec::{Limits, Schema, Value, ValueBuilder, decode, encode};
 
 use crate::fixtures::every_body;
 
@@ -11,7 +12,7 @@ fn name_of(words: [&str; 2]) -> String {
     words[0].split('_').chain([words[1]]).map(capital).collect()
 }
 
-fn read(schema: &'static Schema, bytes: &[u8]) -> Result<Value, Malformed> {
+fn read(schema: &'static Schema, bytes: &[u8]) -> Result<Value, WireError> {
     let message = schema.message;
     decode(schema, bytes, Limits::NONE, &mut ValueBuilder { message })
 }

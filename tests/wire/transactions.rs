@@ -3,11 +3,10 @@
 use base::error::ErrorCode;
 use protocol::topic::text;
 use protocol::{
-    AddOffsetsToTxnRequest, AddPartitionsToTxnRequest, AskedTransaction, CommitPartition, CommitTopic, EndTxnRequest,
-    MarkerToSend, NamedPartitions, PartitionErrors, TopicKey, TransactionResult, TransactionToAdd, TxnMarker,
-    TxnOffsetCommitRequest, WriteTxnMarkersRequest, decode_add_partitions_to_txn_response,
-    decode_write_txn_markers_response, encode_add_offsets_to_txn_response, encode_add_partitions_to_txn_request,
-    encode_add_partitions_to_txn_response, encode_end_txn_response, encode_txn_offset_commit_response,
+    AddPartitionsToTxnRequest, AskedTransaction, CommitPartition, CommitTopic, MarkerToSend, NamedPartitions,
+    PartitionErrors, TopicKey, TransactionResult, TransactionToAdd, TxnMarker, TxnOffsetCommitRequest,
+    WriteTxnMarkersRequest, decode_add_partitions_to_txn_response, decode_write_txn_markers_response,
+    encode_add_partitions_to_txn_request, encode_add_partitions_to_txn_response, encode_txn_offset_commit_response,
     encode_write_txn_markers_request, encode_write_txn_markers_response,
 };
 
@@ -172,46 +171,6 @@ fn add_partitions_response_is_the_bytes_of_the_other_codec() {
                 decode_add_partitions_to_txn_response(bytes)
             });
         }
-    }
-}
-
-#[test]
-fn add_offsets_and_end_txn_requests_decode_to_the_values_that_were_encoded() {
-    for body in bodies("add_offsets_to_txn", "request") {
-        let expected = AddOffsetsToTxnRequest {
-            transactional_id: "tx",
-            producer_id: 1000,
-            producer_epoch: 7,
-            group_id: "g",
-        };
-        decodes_borrowed(&body, &expected, AddOffsetsToTxnRequest::decode);
-    }
-    for body in bodies("end_txn", "request") {
-        let expected = EndTxnRequest {
-            transactional_id: "tx",
-            producer_id: 1000,
-            producer_epoch: 7,
-            is_commit: body.case == "full",
-        };
-        decodes_borrowed(&body, &expected, EndTxnRequest::decode);
-    }
-}
-
-#[test]
-fn add_offsets_and_end_txn_responses_encode_to_the_bytes_of_the_other_codec() {
-    for body in bodies("add_offsets_to_txn", "response") {
-        let mut out = Vec::new();
-        encode_add_offsets_to_txn_response(&mut out, body.version, ErrorCode::CONCURRENT_TRANSACTIONS);
-        assert_eq!(out, body.bytes, "v{}", body.version);
-    }
-    for body in bodies("end_txn", "response") {
-        let ended = match body.case {
-            "full" => Ok((1000, 8)),
-            _ => Err(ErrorCode::INVALID_TXN_STATE),
-        };
-        let mut out = Vec::new();
-        encode_end_txn_response(&mut out, body.version, ended);
-        assert_eq!(out, body.bytes, "v{} {}", body.version, body.case);
     }
 }
 

@@ -10,7 +10,9 @@ use super::transit;
 use crate::{OFFSETS_TOPIC, partition_for};
 use base::error::ErrorCode;
 use broker::{Api, Operation, Request, ResourceType, Rest, Served, Size};
-use protocol::{AddOffsetsToTxnRequest, ApiTable, WireError, encode_add_offsets_to_txn_response};
+use protocol::messages::Message;
+use protocol::messages::add_offsets_to_txn::{AddOffsetsToTxnRequest, AddOffsetsToTxnResponse};
+use protocol::{ApiTable, WireError};
 
 /// From this version on clients know `PRODUCER_FENCED`.
 const FENCED_FROM: i16 = 2;
@@ -51,7 +53,7 @@ impl Api for AddOffsetsToTxn {
         let index = match judged {
             Ok(index) => index,
             Err(code) => {
-                encode_add_offsets_to_txn_response(out, version, code);
+                put_answer(out, version, code);
                 return Ok(Served::Answered(Rest::Nothing));
             }
         };
@@ -65,7 +67,7 @@ impl Api for AddOffsetsToTxn {
         };
         let encode = move |_: &Add, outcome: transit::Outcome, out: &mut Vec<u8>| {
             let outcome = transit::for_version(outcome, version, FENCED_FROM);
-            encode_add_offsets_to_txn_response(out, version, outcome.err().unwrap_or(ErrorCode::NONE));
+            put_answer(out, version, outcome.err().unwrap_or(ErrorCode::NONE));
         };
         Ok(transit::serve(question, &asked, encode, out))
     }
@@ -73,6 +75,14 @@ impl Api for AddOffsetsToTxn {
     fn control_from(&self) -> Option<Size> {
         Some(Size::Small)
     }
+}
+
+fn put_answer(out: &mut Vec<u8>, version: i16, error_code: ErrorCode) {
+    let answer = AddOffsetsToTxnResponse {
+        error_code,
+        ..Default::default()
+    };
+    answer.encode(out, version);
 }
 
 #[cfg(test)]

@@ -7,7 +7,9 @@ use super::transaction::{TRANSACTION_VERSION_2, Transaction};
 use super::transit::{self, Question, for_version};
 use base::error::ErrorCode;
 use broker::{Api, Broker, Operation, Request, ResourceType, Rest, Served};
-use protocol::{ApiTable, EndTxnRequest, WireError, encode_end_txn_response};
+use protocol::messages::Message;
+use protocol::messages::end_txn::{EndTxnRequest, EndTxnResponse};
+use protocol::{ApiTable, WireError};
 
 /// From this version on the epoch is raised at the end of each transaction.
 const EPOCH_RAISED_FROM: i16 = 5;
@@ -39,11 +41,11 @@ impl Api for EndTxn {
             ResourceType::TransactionalId,
             request.transactional_id,
         ) {
-            encode_end_txn_response(out, version, Err(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED));
+            put_answer(out, version, Err(ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED));
             return Ok(Served::Answered(Rest::Nothing));
         }
         if request.transactional_id.is_empty() {
-            encode_end_txn_response(out, version, Err(ErrorCode::INVALID_REQUEST));
+            put_answer(out, version, Err(ErrorCode::INVALID_REQUEST));
             return Ok(Served::Answered(Rest::Nothing));
         }
         let question = End {
@@ -52,7 +54,7 @@ impl Api for EndTxn {
                 id: request.producer_id,
                 epoch: request.producer_epoch,
             },
-            is_commit: request.is_commit,
+            is_commit: request.committed,
             version: if version >= EPOCH_RAISED_FROM {
                 TRANSACTION_VERSION_2
             } else {
@@ -60,10 +62,23 @@ impl Api for EndTxn {
             },
         };
         let encode = move |_: &End, outcome, out: &mut Vec<u8>| {
-            encode_end_txn_response(out, version, for_version(outcome, version, FENCED_FROM));
+            put_answer(out, version, for_version(outcome, version, FENCED_FROM));
         };
         Ok(transit::serve(question, &asked, encode, out))
     }
+}
+
+/// Appends a response: the producer id and epoch of the next transaction, which only version 5 has, or an error.
+fn put_answer(out: &mut Vec<u8>, version: i16, ended: Result<(i64, i16), ErrorCode>) {
+    let error_code = ended.err().unwrap_or(ErrorCode::NONE);
+    let mut answer = EndTxnResponse {
+        error_code,
+        ..Default::default()
+    };
+    if let Ok(producer) = ended {
+        (answer.producer_id, answer.producer_epoch) = producer;
+    }
+    answer.encode(out, version);
 }
 
 impl Question for End {

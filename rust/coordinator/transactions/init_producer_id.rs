@@ -4,10 +4,11 @@
 use super::table::{Producer, Step, init_producer_id};
 use super::transaction::{NO_EPOCH, NO_PRODUCER_ID, Transaction};
 use super::transit::{self, Question, for_version};
+use crate::init_producer_id::put_answer;
 use crate::transactions;
 use base::error::ErrorCode;
 use broker::{Broker, Request, Rest, Served};
-use protocol::{InitProducerIdRequest, encode_init_producer_id_response};
+use protocol::messages::init_producer_id::InitProducerIdRequest;
 
 /// From this version on clients know `PRODUCER_FENCED`.
 const FENCED_FROM: i16 = 4;
@@ -22,7 +23,7 @@ struct Init {
 pub fn serve(asked: &Request<'_>, request: &InitProducerIdRequest<'_>, out: &mut Vec<u8>) -> Served {
     let version = asked.version;
     let refused = |code, out: &mut Vec<u8>| {
-        encode_init_producer_id_response(out, version, Err(code));
+        put_answer(out, version, Err(code));
         Served::Answered(Rest::Nothing)
     };
     let transactional_id = request.transactional_id.unwrap_or_default();
@@ -42,7 +43,7 @@ pub fn serve(asked: &Request<'_>, request: &InitProducerIdRequest<'_>, out: &mut
         timeout_ms: request.transaction_timeout_ms,
     };
     let encode = move |_: &Init, outcome, out: &mut Vec<u8>| {
-        encode_init_producer_id_response(out, version, for_version(outcome, version, FENCED_FROM));
+        put_answer(out, version, for_version(outcome, version, FENCED_FROM));
     };
     transit::serve(question, asked, encode, out)
 }

@@ -1,14 +1,6 @@
 //! The questions of a planner on one connection, and what a refusal of each one means.
 //!
-//! These versions are served by every broker since Kafka 2.1 and need no tagged fields:
-//!
-//! ```text
-//! Metadata v7             := topics [string]?, allow_auto_topic_creation bool
-//! ListOffsets v2          := replica i32, isolation i8, topics [name string,
-//!                                partitions [partition i32, timestamp i64]]
-//! DescribeLogDirs v1      := topics [name string, partitions [i32]]?
-//! OffsetForLeaderEpoch v2 := topics [name string, partitions [partition i32, current_epoch i32, epoch i32]]
-//! ```
+//! These versions are served by every broker since Kafka 2.1.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,18 +8,24 @@ use std::time::Duration;
 use super::answers::{self, Answer, Unusable};
 use super::{Cluster, PlanError, Refusal, Topology};
 use base::place::LeaderEpoch;
-use client::{Connection, Security, Server, push_array, push_string};
+use client::{Connection, Request, Security, Server};
+use protocol::messages::Message;
+use protocol::messages::describe_log_dirs::{DescribableLogDirTopic, DescribeLogDirsRequest};
+use protocol::messages::list_offsets::{ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic};
+use protocol::messages::metadata::{MetadataRequest, MetadataRequestTopic};
+use protocol::messages::offset_for_leader_epoch::{
+    OffsetForLeaderEpochRequest, OffsetForLeaderPartition, OffsetForLeaderTopic,
+};
 
 pub(super) const CLIENT_ID: &str = "kafkastore-scan";
-const LIST_OFFSETS: (i16, i16) = (2, 2);
-const METADATA: (i16, i16) = (3, 7);
-const OFFSET_FOR_LEADER_EPOCH: (i16, i16) = (23, 2);
-const DESCRIBE_LOG_DIRS: (i16, i16) = (35, 1);
+pub(super) const LIST_OFFSETS: i16 = 2;
+pub(super) const METADATA: i16 = 7;
+pub(super) const OFFSET_FOR_LEADER_EPOCH: i16 = 2;
+pub(super) const DESCRIBE_LOG_DIRS: i16 = 1;
 pub(super) const LATEST: i64 = -1;
 pub(super) const EARLIEST: i64 = -2;
-pub(super) const READ_UNCOMMITTED: u8 = 0;
-pub(super) const READ_COMMITTED: u8 = 1;
-const ALL_TOPICS: i32 = -1;
+pub(super) const READ_UNCOMMITTED: i8 = 0;
+pub(super) const READ_COMMITTED: i8 = 1;
 const NO_REPLICA: i32 = -1;
 
 /// A broker that is being asked.
@@ -40,24 +38,31 @@ impl Asked {
 
     /// The brokers, and the places of the topic's partitions.
     pub(super) fn metadata(&mut self, topic: &str) -> Result<Topology, Refusal> {
-        let mut body = Vec::new();
-        push_array(&mut body, 1);
-        push_topic(&mut body, topic)?;
-        body.push(0);
-        self.ask(METADATA, &body, |answer| answers::read_metadata(answer, topic))
+        check_length(topic)?;
+        self.ask_metadata(Some(vec![MetadataRequestTopic { name: topic }]), |answer| {
+            answers::read_metadata(answer, topic)
+        })
     }
 
     pub(super) fn cluster(&mut self) -> Result<Cluster, Refusal> {
-        let mut body = Vec::new();
-        push_array(&mut body, 0);
-        body.push(0);
-        self.ask(METADATA, &body, answers::read_cluster)
+        self.ask_metadata(Some(Vec::new()), answers::read_cluster)
     }
 
     pub(super) fn topics(&mut self) -> Result<Vec<String>, Refusal> {
-        let mut body = ALL_TOPICS.to_be_bytes().to_vec();
-        body.push(0);
-        self.ask(METADATA, &body, answers::read_topics)
+        self.ask_metadata(None, answers::read_topics)
+    }
+
+    /// About all topics for `None`. No topic is created.
+    fn ask_metadata<T>(
+        &mut self,
+        topics: Option<Vec<MetadataRequestTopic<'_>>>,
+        read: impl FnOnce(&[u8]) -> Answer<T>,
+    ) -> Result<T, Refusal> {
+        let request = MetadataRequest {
+            topics,
+            allow_auto_topic_creation: false,
+        };
+        self.ask(METADATA, &request, read)
     }
 
     /// The offset that `ListOffsets` gives for the timestamp of each partition; -1 for none.
@@ -65,18 +70,21 @@ impl Asked {
         &mut self,
         topic: &str,
         times: &BTreeMap<i32, i64>,
-        isolation: u8,
+        isolation_level: i8,
     ) -> Result<BTreeMap<i32, i64>, Refusal> {
-        let mut body = NO_REPLICA.to_be_bytes().to_vec();
-        body.push(isolation);
-        push_array(&mut body, 1);
-        push_topic(&mut body, topic)?;
-        push_array(&mut body, times.len());
-        for (partition, timestamp) in times {
-            body.extend(partition.to_be_bytes());
-            body.extend(timestamp.to_be_bytes());
-        }
-        let found = self.ask(LIST_OFFSETS, &body, |answer| answers::read_offsets(answer, topic))?;
+        let partitions = times.iter().map(|(partition, timestamp)| ListOffsetsPartition {
+            partition_index: *partition,
+            timestamp: *timestamp,
+        });
+        let request = ListOffsetsRequest {
+            replica_id: NO_REPLICA,
+            isolation_level,
+            topics: vec![ListOffsetsTopic {
+                name: topic,
+                partitions: partitions.collect(),
+            }],
+        };
+        let found = self.ask(LIST_OFFSETS, &request, |answer| answers::read_offsets(answer, topic))?;
         if times.keys().all(|partition| found.contains_key(partition)) {
             return Ok(found);
         }
@@ -84,35 +92,39 @@ impl Asked {
     }
 
     pub(super) fn sizes(&mut self, topic: &str, partitions: &[i32]) -> Result<BTreeMap<i32, u64>, Refusal> {
-        let mut body = Vec::new();
-        push_array(&mut body, 1);
-        push_topic(&mut body, topic)?;
-        push_array(&mut body, partitions.len());
-        body.extend(partitions.iter().flat_map(|partition| partition.to_be_bytes()));
-        self.ask(DESCRIBE_LOG_DIRS, &body, |answer| answers::read_sizes(answer, topic))
+        let request = DescribeLogDirsRequest {
+            topics: Some(vec![DescribableLogDirTopic {
+                topic,
+                partitions: partitions.to_vec(),
+            }]),
+        };
+        self.ask(DESCRIBE_LOG_DIRS, &request, |answer| answers::read_sizes(answer, topic))
     }
 
     /// The end of an epoch in this leader's log, -1 when it is not known.
     pub(super) fn epoch_end(&mut self, topic: &str, partition: i32, epoch: LeaderEpoch) -> Result<i64, Refusal> {
-        let mut body = Vec::new();
-        push_array(&mut body, 1);
-        push_topic(&mut body, topic)?;
-        push_array(&mut body, 1);
-        for number in [partition, LeaderEpoch::NONE.get(), epoch.get()] {
-            body.extend(number.to_be_bytes());
-        }
-        self.ask(OFFSET_FOR_LEADER_EPOCH, &body, |answer| {
+        let request = OffsetForLeaderEpochRequest {
+            topics: vec![OffsetForLeaderTopic {
+                topic,
+                partitions: vec![OffsetForLeaderPartition {
+                    partition,
+                    current_leader_epoch: LeaderEpoch::NONE.get(),
+                    leader_epoch: epoch.get(),
+                }],
+            }],
+        };
+        self.ask(OFFSET_FOR_LEADER_EPOCH, &request, |answer| {
             answers::read_epoch_end(answer, topic)
         })
     }
 
-    fn ask<T>(
+    fn ask<'a, T, M: Message<'a>>(
         &mut self,
-        (api_key, api_version): (i16, i16),
-        body: &[u8],
+        version: i16,
+        message: &M,
         read: impl FnOnce(&[u8]) -> Answer<T>,
     ) -> Result<T, Refusal> {
-        let answer = self.0.ask(api_key, api_version, body)?;
+        let answer = self.0.ask(&Request::of(version, message))?;
         read(&answer).map_err(|error| match error {
             Unusable::Malformed => self.0.malformed().into(),
             Unusable::Refused(refusal) => refusal,
@@ -120,8 +132,9 @@ impl Asked {
     }
 }
 
-fn push_topic(body: &mut Vec<u8>, topic: &str) -> Result<(), Refusal> {
-    if push_string(body, topic) {
+/// A longer name cannot be written.
+fn check_length(topic: &str) -> Result<(), Refusal> {
+    if i16::try_from(topic.len()).is_ok() {
         return Ok(());
     }
     let start: String = topic.chars().take(40).collect();

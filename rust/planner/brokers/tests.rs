@@ -10,50 +10,11 @@ use proptest::prelude::*;
 
 use super::answers::{read_epoch_end, read_metadata, read_offsets, read_sizes, read_topics};
 use super::{Ask, Brokers, Live, PlanError, Refusal};
+use crate::testing::{metadata, offset};
 use base::place::{LeaderEpoch, Offset};
 use client::Security;
-use client::testing::Bytes;
 
 const TIMEOUT: Duration = Duration::from_secs(5);
-
-/// The answer of a broker on `port` that leads partition 0 of topic `t`.
-fn metadata(port: u16, topic_error: i16, leader: i32) -> Vec<u8> {
-    let brokers = Bytes::default()
-        .i32(0)
-        .i32(1)
-        .i32(7)
-        .text("127.0.0.1")
-        .i32(i32::from(port))
-        .i16(-1);
-    let topic = brokers.i16(-1).i32(7).i32(1).i16(topic_error).text("t");
-    let mut bytes = topic.0;
-    bytes.push(0);
-    Bytes(bytes)
-        .i32(1)
-        .i16(0)
-        .i32(0)
-        .i32(leader)
-        .i32(3)
-        .i32(1)
-        .i32(7)
-        .i32(1)
-        .i32(7)
-        .i32(0)
-        .0
-}
-
-fn offsets(error: i16, offset: i64) -> Vec<u8> {
-    Bytes::default()
-        .i32(0)
-        .i32(1)
-        .text("t")
-        .i32(1)
-        .i32(0)
-        .i16(error)
-        .i64(-1)
-        .i64(offset)
-        .0
-}
 
 /// A broker that answers each request of each connection with the next of `answers`, made with its port.
 fn broker(connections: usize, answers: impl Fn(u16) -> Vec<Vec<u8>>) -> (String, JoinHandle<()>) {
@@ -92,7 +53,7 @@ fn sentence(answers: impl Fn(u16) -> Vec<Vec<u8>>) -> PlanError {
 #[test]
 fn three_offsets_are_asked_of_the_leader() {
     let (address, served) = broker(2, |port| {
-        vec![metadata(port, 0, 7), offsets(0, 5), offsets(0, 9), offsets(0, 2)]
+        vec![metadata(port, 0, 7, 3), offset(0, 5), offset(0, 9), offset(0, 2)]
     });
     let found = partitions(&format!(" {address}"), Some(&[0])).unwrap();
     assert_eq!((found[&0].leader, found[&0].leader_epoch), (7, LeaderEpoch(3)));
@@ -112,7 +73,7 @@ fn three_offsets_are_asked_of_the_leader() {
 #[test]
 fn a_log_start_beyond_the_other_offsets_moves_them() {
     let (address, served) = broker(2, |port| {
-        vec![metadata(port, 0, 7), offsets(0, 5), offsets(0, 9), offsets(0, 12)]
+        vec![metadata(port, 0, 7, 3), offset(0, 5), offset(0, 9), offset(0, 12)]
     });
     let found = partitions(&address, None).unwrap()[&0].watermarks;
     assert_eq!(
@@ -126,11 +87,11 @@ fn a_log_start_beyond_the_other_offsets_moves_them() {
 fn a_leader_that_moves_is_asked_again() {
     let (address, served) = broker(3, |port| {
         vec![
-            metadata(port, 0, -1),
-            metadata(port, 0, 7),
-            offsets(0, 1),
-            offsets(0, 1),
-            offsets(0, 0),
+            metadata(port, 0, -1, 3),
+            metadata(port, 0, 7, 3),
+            offset(0, 1),
+            offset(0, 1),
+            offset(0, 0),
         ]
     });
     assert_eq!(partitions(&address, None).unwrap().len(), 1);
@@ -142,11 +103,11 @@ fn a_leader_that_is_not_there_is_looked_for_again() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let (address, served) = broker(3, move |port| {
         vec![
-            metadata(free.port(), 0, 7),
-            metadata(port, 0, 7),
-            offsets(0, 1),
-            offsets(0, 1),
-            offsets(0, 0),
+            metadata(free.port(), 0, 7, 3),
+            metadata(port, 0, 7, 3),
+            offset(0, 1),
+            offset(0, 1),
+            offset(0, 0),
         ]
     });
     assert_eq!(partitions(&address, None).unwrap().len(), 1);
@@ -155,19 +116,19 @@ fn a_leader_that_is_not_there_is_looked_for_again() {
 
 #[test]
 fn refusals_are_one_sentence() {
-    let unknown = sentence(|port| vec![metadata(port, 3, 7)]);
+    let unknown = sentence(|port| vec![metadata(port, 3, 7, 3)]);
     assert!(matches!(unknown, PlanError::NotFound(_)));
     assert_eq!(
         unknown.to_string(),
         "topic t is not known to the broker; check the topic and bootstrap_servers"
     );
-    let forbidden = sentence(|port| vec![metadata(port, 29, 7)]);
+    let forbidden = sentence(|port| vec![metadata(port, 29, 7, 3)]);
     assert!(matches!(forbidden, PlanError::Forbidden(_)));
     assert_eq!(
         forbidden.to_string(),
         "topic t: the broker's ACLs do not let this client describe it; allow READ on the topic"
     );
-    let other = sentence(|port| vec![metadata(port, 99, 7)]);
+    let other = sentence(|port| vec![metadata(port, 99, 7, 3)]);
     assert!(matches!(other, PlanError::Unreachable(_)));
     assert_eq!(
         other.to_string(),
@@ -184,7 +145,7 @@ fn refusals_are_one_sentence() {
 
 #[test]
 fn a_partition_that_the_broker_does_not_have_is_named() {
-    let (address, served) = broker(1, |port| vec![metadata(port, 0, 7)]);
+    let (address, served) = broker(1, |port| vec![metadata(port, 0, 7, 3)]);
     let error = partitions(&address, Some(&[4])).err().unwrap();
     assert_eq!(
         error.to_string(),
@@ -196,7 +157,7 @@ fn a_partition_that_the_broker_does_not_have_is_named() {
 #[test]
 fn a_partition_without_a_leader_is_asked_again_until_the_time_is_up() {
     for (topic_error, leader, what) in [(5, -1, "t"), (0, -1, "t-0")] {
-        let (address, served) = broker(1, |port| vec![metadata(port, topic_error, leader)]);
+        let (address, served) = broker(1, |port| vec![metadata(port, topic_error, leader, 3)]);
         let brokers = Brokers::parse(&address, Security::plaintext(), TIMEOUT).unwrap();
         let refusal = brokers.live("t", None).err().unwrap();
         let Refusal::Passing(reason) = refusal else {
@@ -219,7 +180,7 @@ fn a_server_that_is_not_there_is_named_and_the_next_one_is_asked() {
         )
     );
     let (address, served) = broker(2, |port| {
-        vec![metadata(port, 0, 7), offsets(0, 5), offsets(0, 9), offsets(0, 2)]
+        vec![metadata(port, 0, 7, 3), offset(0, 5), offset(0, 9), offset(0, 2)]
     });
     assert!(partitions(&format!("{free},{address}"), None).is_ok());
     served.join().unwrap();
@@ -248,9 +209,9 @@ proptest! {
 
     #[test]
     fn a_truncated_answer_is_malformed(cut in 0_usize..1000) {
-        let whole = metadata(9092, 0, 7);
+        let whole = metadata(9092, 0, 7, 3);
         prop_assert!(read_metadata(&whole[..cut % whole.len()], "t").is_err());
-        let whole = offsets(0, 5);
+        let whole = offset(0, 5);
         prop_assert!(read_offsets(&whole[..cut % whole.len()], "t").is_err());
     }
 }

@@ -8,63 +8,16 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use super::BrokerLog;
+use crate::testing::{NODE, epoch_end, fetched, metadata, offset};
 use base::place::{LeaderEpoch, Offset};
 use client::Security;
-use client::testing::Bytes;
 use record::{BatchBuilder, Codec};
 use scan::{Column, LostRange, LostRanges, Remote, Result, ScanError, ScanOptions, Split, SplitReader};
 
-const NODE: i32 = 7;
 const FETCH: i16 = 1;
 const LIST_OFFSETS: i16 = 2;
 const METADATA: i16 = 3;
 const EPOCH_END: i16 = 23;
-
-/// Topic `t` with partition 0, led by the broker on `port` in an epoch.
-fn metadata(port: u16, leader_epoch: i32) -> Vec<u8> {
-    let brokers = Bytes::default()
-        .i32(0)
-        .i32(1)
-        .i32(NODE)
-        .text("127.0.0.1")
-        .i32(i32::from(port))
-        .i16(-1);
-    let topic = brokers.i16(-1).i32(NODE).i32(1).i16(0).text("t").raw(&[0]).i32(1);
-    let partition = topic.i16(0).i32(0).i32(NODE).i32(leader_epoch);
-    partition.i32(1).i32(NODE).i32(1).i32(NODE).i32(0).0
-}
-
-fn fetched(error: i16, records: &[u8]) -> Vec<u8> {
-    let partition = Bytes::default()
-        .i32(0)
-        .i16(0)
-        .i32(0)
-        .i32(1)
-        .text("t")
-        .i32(1)
-        .i32(0)
-        .i16(error);
-    let partition = partition.i64(100).i64(100).i64(0).i32(0).i32(-1);
-    partition.i32(records.len() as i32).raw(records).0
-}
-
-fn offset(offset: i64) -> Vec<u8> {
-    let partition = Bytes::default().i32(0).i32(1).text("t").i32(1).i32(0).i16(0);
-    partition.i64(-1).i64(offset).0
-}
-
-fn epoch_end(end: i64) -> Vec<u8> {
-    Bytes::default()
-        .i32(0)
-        .i32(1)
-        .text("t")
-        .i32(1)
-        .i16(0)
-        .i32(0)
-        .i32(0)
-        .i64(end)
-        .0
-}
 
 /// Ten records from an offset on, in one batch.
 fn batch(at: i64) -> Vec<u8> {
@@ -157,7 +110,7 @@ fn batches_come_whole_and_a_cut_one_is_fetched_again() {
     let rest = [batch(20), batch(30), batch(40)].concat();
     let (offsets, lost) = read(true, |port| {
         vec![
-            (METADATA, Some(metadata(port, 3))),
+            (METADATA, Some(metadata(port, 0, NODE, 3))),
             (FETCH, Some(fetched(0, &cut))),
             (FETCH, Some(fetched(0, &rest))),
         ]
@@ -170,12 +123,12 @@ fn a_leader_that_moves_or_dies_is_looked_for_again() {
     let (first, rest) = ([batch(0), batch(10)].concat(), [batch(20), batch(30)].concat());
     let (offsets, lost) = read(true, |port| {
         vec![
-            (METADATA, Some(metadata(port, 3))),
+            (METADATA, Some(metadata(port, 0, NODE, 3))),
             (FETCH, Some(fetched(0, &first))),
             (FETCH, Some(fetched(6, &[]))),
-            (METADATA, Some(metadata(port, 3))),
+            (METADATA, Some(metadata(port, 0, NODE, 3))),
             (FETCH, None),
-            (METADATA, Some(metadata(port, 4))),
+            (METADATA, Some(metadata(port, 0, NODE, 4))),
             (EPOCH_END, Some(epoch_end(90))),
             (FETCH, Some(fetched(0, &rest))),
         ]
@@ -188,13 +141,13 @@ fn offsets_below_the_log_start_are_lost_and_the_rest_is_read() {
     let rest = [batch(20), batch(30)].concat();
     let script = |port| {
         vec![
-            (METADATA, Some(metadata(port, 3))),
+            (METADATA, Some(metadata(port, 0, NODE, 3))),
             (FETCH, Some(fetched(1, &[]))),
-            (METADATA, Some(metadata(port, 3))),
-            (LIST_OFFSETS, Some(offset(100))),
-            (LIST_OFFSETS, Some(offset(100))),
-            (LIST_OFFSETS, Some(offset(23))), // within a batch, which comes whole
-            (METADATA, Some(metadata(port, 3))),
+            (METADATA, Some(metadata(port, 0, NODE, 3))),
+            (LIST_OFFSETS, Some(offset(0, 100))),
+            (LIST_OFFSETS, Some(offset(0, 100))),
+            (LIST_OFFSETS, Some(offset(0, 23))), // within a batch, which comes whole
+            (METADATA, Some(metadata(port, 0, NODE, 3))),
             (FETCH, Some(fetched(0, &rest))),
         ]
     };
@@ -214,7 +167,7 @@ fn offsets_that_a_later_leader_has_cut_off_are_lost_whatever_stands_there_now() 
     let first = [batch(0), batch(10), batch(20)].concat();
     let (offsets, lost) = read(false, |port| {
         vec![
-            (METADATA, Some(metadata(port, 5))),
+            (METADATA, Some(metadata(port, 0, NODE, 5))),
             (EPOCH_END, Some(epoch_end(20))),
             (FETCH, Some(fetched(0, &first))),
         ]

@@ -13,10 +13,28 @@ pub fn check(message: &Message) -> Result<(), String> {
     if message.versions.last < message.versions.first || message.versions.last == NO_END {
         return fail("versions have a first and a last".to_owned());
     }
+    if message
+        .typed
+        .is_some_and(|typed| !is_within(typed, Some(message.versions)))
+    {
+        return fail("the typed versions are not versions of it".to_owned());
+    }
     for one in &message.structs {
         for (nth, field) in one.fields.iter().enumerate() {
             if one.fields[..nth].iter().any(|before| before.name == field.name) {
                 return fail(format!("two fields {}.{}", one.name, field.name));
+            }
+            let typed_null = message.typed.zip(field.nullable).filter(|(typed, null)| {
+                let first = typed.first.max(field.versions.first);
+                let last = typed.last.min(field.versions.last);
+                let is_none = null.first > last || null.last < first;
+                !is_none && (null.first > first || null.last < last)
+            });
+            if typed_null.is_some() {
+                return fail(format!(
+                    "{}.{} may be null in some typed versions only",
+                    one.name, field.name
+                ));
             }
             let is_struct = message.structs.iter().any(|part| part.name == field.kind);
             if !is_struct && !PRIMITIVES.iter().any(|(kind, _)| *kind == field.kind) {

@@ -140,7 +140,7 @@ fn optional_range(found: Option<Range>) -> String {
 }
 
 /// `TimeoutMs` as `timeout_ms`, `KRaftVersion` as `k_raft_version`.
-fn snake(name: &str) -> String {
+pub fn snake(name: &str) -> String {
     let letters: Vec<char> = name.chars().collect();
     let mut out = String::new();
     for (nth, letter) in letters.iter().enumerate() {

@@ -3,7 +3,7 @@
 //! ```text
 //! file      := message (blank-line message)*
 //! message   := kind Name ["key" number] "versions" range "flexible" (range | "none")
-//!              ["unstable" range] ["on" listener ("/" listener)*] NL field* struct*
+//!              ["unstable" range] ["typed" range] ["on" listener ("/" listener)*] NL field* struct*
 //! kind      := "request" | "response" | "header" | "data" | "coordinator-key" | "coordinator-value"
 //! struct    := indent "struct" Name NL field*           a struct that more than one field has
 //! field     := indent Name ["[]"] type [range] option* NL field*
@@ -18,7 +18,8 @@
 //! them. Names, versions and defaults are Kafka's. `error_code` is an int16 on the wire. A field with a tag is a
 //! tagged field in all its versions. `ignorable`: a value that is not the default may be left out where a version has
 //! not the field. `key`: the array is a set by this field. `plain`: a length is never a varint, also in flexible
-//! versions (the client id of a header). `unstable`: Kafka offers these versions only when it is told to.
+//! versions (the client id of a header). `unstable`: Kafka offers these versions only when it is told to. `typed`:
+//! these versions have Rust types.
 
 /// The last version of a range without an end.
 pub const NO_END: i16 = i16::MAX;
@@ -42,6 +43,7 @@ pub struct Message {
     pub versions: Range,
     pub flexible: Option<Range>,
     pub unstable: Option<Range>,
+    pub typed: Option<Range>,
     pub listeners: Vec<String>,
     /// The first has the message's own fields.
     pub structs: Vec<Struct>,
@@ -148,6 +150,7 @@ fn parse_head(line: &Line<'_>) -> Result<Message, String> {
         versions: Range { first: 0, last: -1 },
         flexible: None,
         unstable: None,
+        typed: None,
         listeners: Vec::new(),
         structs: vec![Struct {
             name: (*name).to_owned(),
@@ -161,6 +164,7 @@ fn parse_head(line: &Line<'_>) -> Result<Message, String> {
             ["flexible", "none"] => message.flexible = None,
             ["flexible", range] => message.flexible = Some(parse_range(range)?),
             ["unstable", range] => message.unstable = Some(parse_range(range)?),
+            ["typed", range] => message.typed = Some(parse_range(range)?),
             ["on", listeners] => message.listeners = listeners.split('/').map(str::to_owned).collect(),
             _ => return Err(format!("a message has no {pair:?}")),
         }

@@ -5,12 +5,12 @@
 //! can hold. The depth of the walk is that of the table. Unknown tagged fields are dropped. A bool of any value but 0
 //! is true. A string that is not UTF-8 is read as Java reads it. Nothing is interpreted further, and nothing is kept.
 
-use crate::codec::cursor::Cursor;
 use crate::codec::java_text::lossy;
-use crate::codec::malformed::Malformed;
 use crate::codec::put::{MAX_STRING_BYTES, NULL_STRUCT, STRUCT};
 use crate::codec::schema::{Layout, Schema, Slot, fixed_width};
 use crate::codec::table::{Kind, MessageKind, Struct};
+use crate::error::WireError;
+use crate::reader::Reader;
 
 /// The most elements of arrays in one request or response of any API.
 pub const MAX_ELEMENTS: usize = 1 << 20;
@@ -52,7 +52,7 @@ pub trait Builder {
     /// An array that is being filled.
     type Items;
     /// What may go wrong, here or in the bytes.
-    type Error: From<Malformed>;
+    type Error: From<WireError>;
 
     /// Null.
     fn null(&mut self) -> Self::Value;
@@ -93,16 +93,16 @@ pub fn decode<B: Builder>(
 ) -> Result<B::Value, B::Error> {
     let mut walk = Walk {
         schema,
-        cursor: Cursor::new(bytes),
+        reader: Reader::new(bytes, schema.is_flexible),
         left: limits,
         builder,
     };
     let value = walk.structure(0)?;
-    match walk.cursor.rest() {
+    match walk.reader.rest() {
         [] => Ok(value),
         // librdkafka ends AlterUserScramCredentials with a second, empty list of tags
         [0] if schema.is_flexible && is_body(schema.message.kind) => Ok(value),
-        _ => Err(Malformed::TrailingBytes.into()),
+        _ => Err(WireError::TrailingBytes.into()),
     }
 }
 
@@ -112,7 +112,7 @@ fn is_body(kind: MessageKind) -> bool {
 
 struct Walk<'a, 'b, B> {
     schema: &'static Schema,
-    cursor: Cursor<'a>,
+    reader: Reader<'a>,
     left: Limits,
     builder: &'b mut B,
 }
@@ -141,10 +141,10 @@ impl<B: Builder> Walk<'_, '_, B> {
             return self.array(slot);
         }
         if slot.is_nullable && matches!(slot.field.kind, Kind::Struct(_)) {
-            match *self.cursor.array::<1>()? {
+            match self.reader.array::<1>()? {
                 [NULL_STRUCT] => return Ok(self.builder.null()),
                 [STRUCT] => {}
-                _ => return Err(Malformed::InvalidValue.into()),
+                _ => return Err(WireError::InvalidValue.into()),
             }
         }
         self.element(slot, slot.is_nullable)
@@ -154,86 +154,86 @@ impl<B: Builder> Walk<'_, '_, B> {
     fn element(&mut self, slot: &Slot, is_nullable: bool) -> Result<B::Value, B::Error> {
         match slot.field.kind {
             Kind::Bool => {
-                let [byte] = *self.cursor.array()?;
+                let [byte] = self.reader.array()?;
                 self.builder.boolean(byte != 0)
             }
             Kind::Int8 => {
-                let value = i8::from_be_bytes(*self.cursor.array()?);
+                let value = self.reader.i8()?;
                 self.builder.integer(value.into())
             }
             Kind::Int16 | Kind::ErrorCode => {
-                let value = i16::from_be_bytes(*self.cursor.array()?);
+                let value = self.reader.i16()?;
                 self.builder.integer(value.into())
             }
             Kind::UInt16 => {
-                let value = u16::from_be_bytes(*self.cursor.array()?);
+                let value = u16::from_be_bytes(self.reader.array()?);
                 self.builder.integer(value.into())
             }
             Kind::Int32 => {
-                let value = i32::from_be_bytes(*self.cursor.array()?);
+                let value = self.reader.i32()?;
                 self.builder.integer(value.into())
             }
             Kind::UInt32 => {
-                let value = u32::from_be_bytes(*self.cursor.array()?);
+                let value = u32::from_be_bytes(self.reader.array()?);
                 self.builder.integer(value.into())
             }
             Kind::Int64 => {
-                let value = i64::from_be_bytes(*self.cursor.array()?);
+                let value = self.reader.i64()?;
                 self.builder.integer(value)
             }
             Kind::Float64 => {
-                let value = f64::from_be_bytes(*self.cursor.array()?);
+                let value = f64::from_be_bytes(self.reader.array()?);
                 self.builder.float(value)
             }
             Kind::Uuid => {
-                let value = self.cursor.array()?;
-                self.builder.uuid(value)
+                let value = self.reader.uuid()?;
+                self.builder.uuid(&value)
             }
             Kind::Text => self.text(slot, is_nullable),
-            Kind::Bytes | Kind::Records => match self.cursor.length(slot.is_compact, false)? {
+            Kind::Bytes | Kind::Records => match self.reader.length(slot.is_compact, false)? {
                 Some(length) => {
-                    let bytes = self.cursor.take(length)?;
+                    let bytes = self.reader.slice(length)?;
                     self.builder.bytes(bytes)
                 }
                 None if is_nullable => Ok(self.builder.null()),
-                None => Err(Malformed::UnexpectedNull.into()),
+                None => Err(WireError::UnexpectedNull.into()),
             },
             Kind::Struct(place) => self.structure(place),
         }
     }
 
     fn text(&mut self, slot: &Slot, is_nullable: bool) -> Result<B::Value, B::Error> {
-        let Some(length) = self.cursor.length(slot.is_compact, true)? else {
+        let Some(length) = self.reader.length(slot.is_compact, true)? else {
             return if is_nullable {
                 Ok(self.builder.null())
             } else {
-                Err(Malformed::UnexpectedNull.into())
+                Err(WireError::UnexpectedNull.into())
             };
         };
-        let bytes = self.cursor.take(length)?;
+        let bytes = self.reader.slice(length)?;
         if length > MAX_STRING_BYTES {
-            return Err(Malformed::StringTooLong.into());
+            return Err(WireError::StringTooLong.into());
         }
         if let Ok(text) = std::str::from_utf8(bytes) {
             return self.builder.text(text);
         }
         let text = lossy(bytes);
         if text.len() > MAX_STRING_BYTES {
-            return Err(Malformed::InvalidUtf8.into());
+            return Err(WireError::StringTooLong.into());
         }
         self.builder.text(&text)
     }
 
     fn array(&mut self, slot: &Slot) -> Result<B::Value, B::Error> {
-        let Some(count) = self.cursor.length(slot.is_compact, false)? else {
+        let Some(count) = self.reader.length(slot.is_compact, false)? else {
             return if slot.is_nullable {
                 Ok(self.builder.null())
             } else {
-                Err(Malformed::UnexpectedNull.into())
+                Err(WireError::UnexpectedNull.into())
             };
         };
-        if count > self.cursor.remaining() / slot.min_element_bytes.max(1) {
-            return Err(Malformed::CountTooLarge.into());
+        if count > self.reader.remaining() / slot.min_element_bytes.max(1) {
+            return Err(WireError::CountTooLarge.into());
         }
         self.spend(slot.field.kind, count)?;
         let mut items = self.builder.begin_array(count)?;
@@ -244,7 +244,7 @@ impl<B: Builder> Walk<'_, '_, B> {
         self.builder.end_array(items)
     }
 
-    fn spend(&mut self, kind: Kind, count: usize) -> Result<(), Malformed> {
+    fn spend(&mut self, kind: Kind, count: usize) -> Result<(), WireError> {
         let is_number = kind != Kind::Bool && fixed_width(kind).is_some();
         let rows = if is_number {
             count.div_ceil(NUMBERS_A_ROW)
@@ -255,28 +255,28 @@ impl<B: Builder> Walk<'_, '_, B> {
             .left
             .max_elements
             .checked_sub(count)
-            .ok_or(Malformed::TooManyElements)?;
-        self.left.max_rows = self.left.max_rows.checked_sub(rows).ok_or(Malformed::TooManyRows)?;
+            .ok_or(WireError::TooManyElements)?;
+        self.left.max_rows = self.left.max_rows.checked_sub(rows).ok_or(WireError::TooManyRows)?;
         Ok(())
     }
 
     /// The tagged fields of a struct; those that are not there get their defaults.
     fn tags(&mut self, layout: &'static Layout, fields: &mut B::Fields) -> Result<(), B::Error> {
-        let count = self.cursor.varint()?;
-        if count as usize > self.cursor.remaining() / 2 {
-            return Err(Malformed::CountTooLarge.into());
+        let count = self.reader.unsigned_varint()?;
+        if count as usize > self.reader.remaining() / 2 {
+            return Err(WireError::CountTooLarge.into());
         }
         let mut known = layout.tagged.iter();
         let mut next = known.next();
         let mut previous = None;
         for _ in 0..count {
-            let tag = self.cursor.varint()?;
+            let tag = self.reader.unsigned_varint()?;
             if previous.is_some_and(|previous| tag <= previous) {
-                return Err(Malformed::UnsortedTags.into());
+                return Err(WireError::UnsortedTags.into());
             }
             previous = Some(tag);
-            let size = self.cursor.varint()? as usize;
-            let content = self.cursor.take(size)?;
+            let size = self.reader.unsigned_varint()? as usize;
+            let content = self.reader.slice(size)?;
             while let Some(slot) = next
                 && slot.field.tag <= Some(tag)
             {
@@ -300,15 +300,15 @@ impl<B: Builder> Walk<'_, '_, B> {
     fn tag(&mut self, slot: &Slot, content: &[u8]) -> Result<B::Value, B::Error> {
         let mut inner = Walk {
             schema: self.schema,
-            cursor: Cursor::new(content),
+            reader: Reader::new(content, true),
             left: self.left,
             builder: &mut *self.builder,
         };
         let value = inner.field(slot)?;
-        let (left, rest) = (inner.left, inner.cursor.remaining());
+        let (left, rest) = (inner.left, inner.reader.remaining());
         self.left = left;
         if rest > 0 {
-            return Err(Malformed::TagSizeMismatch.into());
+            return Err(WireError::TagSizeMismatch.into());
         }
         Ok(value)
     }

@@ -1,8 +1,8 @@
 //! Plain values of any message, for Rust and for tests.
 
 use crate::codec::decode::Builder;
-use crate::codec::malformed::Malformed;
 use crate::codec::table::{Kind, Literal, Message, Struct};
+use crate::error::WireError;
 
 /// A value of any type of the table.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,13 +71,13 @@ pub struct ValueBuilder {
     pub message: &'static Message,
 }
 
-type Built = Result<Value, Malformed>;
+type Built = Result<Value, WireError>;
 
 impl Builder for ValueBuilder {
     type Value = Value;
     type Fields = Vec<Value>;
     type Items = Vec<Value>;
-    type Error = Malformed;
+    type Error = WireError;
 
     fn null(&mut self) -> Value {
         Value::Null
@@ -111,7 +111,7 @@ impl Builder for ValueBuilder {
         Ok(Value::default_of(self.message, of, index))
     }
 
-    fn begin_struct(&mut self, of: &'static Struct) -> Result<Vec<Value>, Malformed> {
+    fn begin_struct(&mut self, of: &'static Struct) -> Result<Vec<Value>, WireError> {
         Ok(vec![Value::Null; of.fields.len()])
     }
 
@@ -125,7 +125,7 @@ impl Builder for ValueBuilder {
         Ok(Value::Struct(fields))
     }
 
-    fn begin_array(&mut self, count: usize) -> Result<Vec<Value>, Malformed> {
+    fn begin_array(&mut self, count: usize) -> Result<Vec<Value>, WireError> {
         Ok(Vec::with_capacity(count))
     }
 

@@ -2,8 +2,9 @@
 
 #![expect(clippy::needless_pass_by_value, reason = "pyo3 extracts arguments by value")]
 
+use protocol::WireError;
 use protocol::codec::table::{self, Message, Struct};
-use protocol::codec::{Builder, Limits, Malformed, decode};
+use protocol::codec::{Builder, Limits, decode};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
@@ -79,11 +80,11 @@ fn read<'py>(
 /// What a reader raises.
 struct Raised(PyErr);
 
-impl From<Malformed> for Raised {
+impl From<WireError> for Raised {
     #[cold]
-    fn from(error: Malformed) -> Self {
+    fn from(error: WireError) -> Self {
         Self(match error {
-            Malformed::TooManyRows => TooManyRowsError::new_err(error.to_string()),
+            WireError::TooManyRows => TooManyRowsError::new_err(error.to_string()),
             _ => PyValueError::new_err(error.to_string()),
         })
     }

@@ -1,7 +1,8 @@
 //! Any message of the table in any version, as the control plane reads and writes it.
 
+use protocol::WireError;
 use protocol::codec::table::MESSAGES;
-use protocol::codec::{Limits, Malformed, ValueBuilder, decode, encode};
+use protocol::codec::{Limits, ValueBuilder, decode, encode};
 
 /// A message by its number, a version, and bytes. What was read is written and read again as the same, and no longer
 /// than the bytes allow.
@@ -15,7 +16,7 @@ pub fn messages(data: &[u8]) {
     let read = |bytes: &[u8], limits| decode(schema, bytes, limits, &mut ValueBuilder { message });
     let Ok(value) = read(body, Limits::NONE) else { return };
     let rows = read(body, Limits::of_body(Some(body.len())));
-    assert!(rows.is_ok() || rows == Err(Malformed::TooManyElements));
+    assert!(rows.is_ok() || rows == Err(WireError::TooManyElements));
     let Ok(written) = encode(schema, &value) else {
         unreachable!("{} was read and cannot be written", message.name)
     };

@@ -3,9 +3,14 @@
 use std::fmt::Debug;
 
 use protocol::list_offsets::decode_follower_response;
+use protocol::messages::Message;
+use protocol::messages::add_offsets_to_txn::AddOffsetsToTxnRequest;
+use protocol::messages::end_txn::EndTxnRequest;
+use protocol::messages::find_coordinator::FindCoordinatorRequest;
+use protocol::messages::heartbeat::HeartbeatRequest;
+use protocol::messages::init_producer_id::InitProducerIdRequest;
 use protocol::{
-    AddOffsetsToTxnRequest, AddPartitionsToTxnRequest, AdoptSegmentsRequest, ApiVersionsRequest, EndTxnRequest,
-    FindCoordinatorRequest, HeartbeatRequest, InitProducerIdRequest, ListOffsetsRequest, MetadataRequest,
+    AddPartitionsToTxnRequest, AdoptSegmentsRequest, ApiVersionsRequest, ListOffsetsRequest, MetadataRequest,
     OffsetCommitRequest, OffsetFetchRequest, TxnOffsetCommitRequest, WireError, WriteTxnMarkersRequest,
     decode_add_partitions_to_txn_response, decode_write_txn_markers_response, sasl,
 };

@@ -4,7 +4,8 @@ use super::random::{self, Random};
 use super::round_trip::read;
 use crate::codec::decode::{Builder, MAX_ELEMENTS};
 use crate::codec::table::{MESSAGES, Struct};
-use crate::codec::{Limits, Malformed, Value, ValueBuilder, decode, encode, table};
+use crate::codec::{Limits, Value, ValueBuilder, decode, encode, table};
+use crate::error::WireError;
 
 /// Counts what a reader would make, and makes nothing.
 struct Counting {
@@ -12,13 +13,13 @@ struct Counting {
     bytes: usize,
 }
 
-type Counted = Result<(), Malformed>;
+type Counted = Result<(), WireError>;
 
 impl Builder for Counting {
     type Value = ();
     type Fields = ();
     type Items = ();
-    type Error = Malformed;
+    type Error = WireError;
 
     fn null(&mut self) {}
 
@@ -125,23 +126,23 @@ fn check(nth: usize, bytes: &[u8]) -> Result<(), TestCaseError> {
 }
 
 /// `ListGroups` 4: the states, then the tags.
-fn list_groups(body: &[u8]) -> Result<Value, Malformed> {
+fn list_groups(body: &[u8]) -> Result<Value, WireError> {
     read(table::request(16).unwrap().schema(4).unwrap(), body)
 }
 
 #[test]
 fn lengths_and_counts_beyond_the_bytes_are_refused() {
     for (body, expected) in [
-        (&[0xff, 0xff, 0xff, 0xff, 0x0f, 0][..], Malformed::CountTooLarge),
-        (&[2, 9, 0], Malformed::Truncated),
-        (&[0, 0], Malformed::UnexpectedNull),
-        (&[2, 0, 0], Malformed::UnexpectedNull),
-        (&[0xff, 0xff, 0xff, 0xff, 0x1f, 0], Malformed::VarintTooLong),
-        (&[1, 0xff, 0xff, 0xff, 0xff, 0x0f], Malformed::CountTooLarge),
-        (&[1, 2, 5, 0, 5, 0], Malformed::UnsortedTags),
-        (&[1, 2, 5, 0, 4, 0], Malformed::UnsortedTags),
-        (&[1, 1, 5, 9, 0], Malformed::Truncated),
-        (&[1, 0, 0, 0], Malformed::TrailingBytes),
+        (&[0xff, 0xff, 0xff, 0xff, 0x0f, 0][..], WireError::CountTooLarge),
+        (&[2, 9, 0], WireError::Truncated),
+        (&[0, 0], WireError::UnexpectedNull),
+        (&[2, 0, 0], WireError::UnexpectedNull),
+        (&[0xff, 0xff, 0xff, 0xff, 0x1f, 0], WireError::VarintTooLong),
+        (&[1, 0xff, 0xff, 0xff, 0xff, 0x0f], WireError::CountTooLarge),
+        (&[1, 2, 5, 0, 5, 0], WireError::UnsortedTags),
+        (&[1, 2, 5, 0, 4, 0], WireError::UnsortedTags),
+        (&[1, 1, 5, 9, 0], WireError::Truncated),
+        (&[1, 0, 0, 0], WireError::TrailingBytes),
     ] {
         assert_eq!(list_groups(body), Err(expected), "{body:x?}");
     }
@@ -166,10 +167,10 @@ fn known_tag_of_a_wrong_size_or_given_twice_is_refused() {
     let schema = table::response(18).unwrap().schema(3).unwrap();
     assert!(read(schema, &body(&[1, 3, 1, 1])).is_ok());
     for (tags, expected) in [
-        (&[1, 3, 2, 1, 1][..], Malformed::TagSizeMismatch),
-        (&[1, 3, 0], Malformed::Truncated),
-        (&[1, 1, 4, 0, 0, 0, 0], Malformed::Truncated),
-        (&[2, 3, 1, 1, 3, 1, 1], Malformed::UnsortedTags),
+        (&[1, 3, 2, 1, 1][..], WireError::TagSizeMismatch),
+        (&[1, 3, 0], WireError::Truncated),
+        (&[1, 1, 4, 0, 0, 0, 0], WireError::Truncated),
+        (&[2, 3, 1, 1, 3, 1, 1], WireError::UnsortedTags),
     ] {
         assert_eq!(read(schema, &body(tags)), Err(expected), "{tags:?}");
     }
@@ -202,9 +203,9 @@ fn string_that_is_not_utf8_is_read_as_java_reads_it() {
         assert_eq!(fields[0], Value::Array(vec![Value::Text(text.to_owned())]));
     }
     let body = [&[2, 0x81, 0x80, 1][..], &[0xff; 16 * 1024], &[0]].concat();
-    assert_eq!(list_groups(&body), Err(Malformed::InvalidUtf8));
+    assert_eq!(list_groups(&body), Err(WireError::StringTooLong));
     let body = [&[2, 0x81, 0x80, 2][..], &vec![b'a'; 32 * 1024], &[0]].concat();
-    assert_eq!(list_groups(&body), Err(Malformed::StringTooLong));
+    assert_eq!(list_groups(&body), Err(WireError::StringTooLong));
 }
 
 #[test]
@@ -217,7 +218,7 @@ fn nullable_struct_is_there_or_not() {
     for marker in [0, 2, 0xfe] {
         assert_eq!(
             read(schema, &body(&[marker, 2, b't', 0, 0, 0, 0, 0])),
-            Err(Malformed::InvalidValue)
+            Err(WireError::InvalidValue)
         );
     }
 }
@@ -243,10 +244,10 @@ fn rows_in_all_are_bounded_and_eight_numbers_are_one() {
         decode(schema, body, Limits::of_body(Some(max_rows)), &mut builder).map(drop)
     };
     for (topics, numbers, is_taken) in [(5, 0, true), (6, 0, false), (1, 32, true), (1, 33, false)] {
-        let expected = if is_taken { Ok(()) } else { Err(Malformed::TooManyRows) };
+        let expected = if is_taken { Ok(()) } else { Err(WireError::TooManyRows) };
         assert_eq!(read(&body(topics, numbers), 5), expected, "{topics} {numbers}");
     }
     let most = MAX_ELEMENTS as u32 - 1;
     assert_eq!(read(&body(1, most), usize::MAX), Ok(()));
-    assert_eq!(read(&body(1, most + 1), usize::MAX), Err(Malformed::TooManyElements));
+    assert_eq!(read(&body(1, most + 1), usize::MAX), Err(WireError::TooManyElements));
 }

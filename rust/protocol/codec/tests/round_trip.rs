@@ -2,7 +2,8 @@ use proptest::prelude::*;
 
 use super::random::{self, Random};
 use crate::codec::table::{MESSAGES, Message};
-use crate::codec::{EncodeError, Limits, Malformed, Schema, Value, ValueBuilder, decode, encode, table};
+use crate::codec::{EncodeError, Limits, Schema, Value, ValueBuilder, decode, encode, table};
+use crate::error::WireError;
 
 fn schemas() -> impl Iterator<Item = (&'static Message, &'static Schema)> {
     MESSAGES.iter().flat_map(|message| {
@@ -10,7 +11,7 @@ fn schemas() -> impl Iterator<Item = (&'static Message, &'static Schema)> {
     })
 }
 
-pub(super) fn read(schema: &'static Schema, bytes: &[u8]) -> Result<Value, Malformed> {
+pub(super) fn read(schema: &'static Schema, bytes: &[u8]) -> Result<Value, WireError> {
     let mut builder = ValueBuilder {
         message: schema.message,
     };
@@ -36,6 +37,27 @@ fn every_message_is_read_as_it_was_written_in_every_version() {
 }
 
 #[test]
+fn every_typed_message_is_written_as_it_was_read_in_every_version_and_never_read_beyond_its_end() {
+    let mut random = Random(9);
+    let mut versions = 0;
+    for (message, schema) in schemas() {
+        for nth in 0..50 {
+            let bytes = encode(schema, &random::structure(schema, 0, &mut random)).unwrap();
+            let Some(again) = crate::messages::again(message.name, schema.version, &bytes) else {
+                break;
+            };
+            assert_eq!(again.as_ref(), Ok(&bytes), "{} {}", message.name, schema.version);
+            for end in 0..bytes.len().min(200) {
+                let cut = crate::messages::again(message.name, schema.version, &bytes[..end]);
+                assert!(cut.unwrap().is_err(), "{} {}: {end}", message.name, schema.version);
+            }
+            versions += usize::from(nth == 0);
+        }
+    }
+    assert_eq!(versions, 105);
+}
+
+#[test]
 fn every_truncation_and_extension_is_refused_in_every_version() {
     let mut random = Random(8);
     for (message, schema) in schemas() {
@@ -50,7 +72,7 @@ fn every_truncation_and_extension_is_refused_in_every_version() {
             );
         }
         bytes.push(7);
-        assert_eq!(read(schema, &bytes), Err(Malformed::TrailingBytes), "{}", message.name);
+        assert_eq!(read(schema, &bytes), Err(WireError::TrailingBytes), "{}", message.name);
     }
 }
 
