@@ -118,7 +118,8 @@ fn keyed_records(py: Python<'_>, batches: &[u8]) -> PyResult<(Vec<KeyedRecord>, 
     Ok((found, next))
 }
 
-/// The batches of producers, in order.
+/// The batches of producers, in order. Markers of which compaction has left the header alone are left out: their
+/// transactions are gone.
 #[pyfunction]
 fn producer_entries(batches: &[u8]) -> PyResult<Vec<Entry>> {
     let mut found = Vec::new();
@@ -127,9 +128,9 @@ fn producer_entries(batches: &[u8]) -> PyResult<Vec<Entry>> {
         let header = batch.header();
         let last = (header.next_offset() - 1).get();
         let control = ControlRecord::of_batch(&batch).map_err(malformed)?;
-        let outcome = control.map(|control| control.control_type == ControlType::Commit);
+        let outcome = control.map(|it| it.control_type == ControlType::Commit);
         let (id, epoch) = (header.producer_id, header.producer_epoch);
-        if id >= 0 {
+        if id >= 0 && header.is_control() == control.is_some() {
             found.push((
                 header.base_offset.get(),
                 last,

@@ -125,10 +125,12 @@ class OffsetSent:
 
 @dataclass(frozen=True, slots=True)
 class OffsetRead:
-    """A client was told the committed offset of a row (OffsetFetch)."""
+    """A client was told the committed offset of a row (OffsetFetch); ``is_stale``: by a broker that has not heard that
+    another one coordinates the group."""
 
     row: Row
     offset: int
+    is_stale: bool = False
 
 
 Event = Sent | Acked | Refused | Read | Watermark | Led | Trimmed | EndAsked | Ended | OffsetSent | OffsetRead

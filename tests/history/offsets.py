@@ -8,7 +8,8 @@
 
 The offsets of a row rise from transaction to transaction. The answers of one row are those of one client, which asks
 one question after the other. A transaction is over once its offset, or that of a later one, was read; another may be
-open from the moment at which its producer sends its offset. This module reads no log and knows no broker.
+open from the moment at which its producer sends its offset. Stale answers are in no order: no epoch tells a client that
+another broker coordinates the group. This module reads no log and knows no broker.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def broken_by_offsets(events: Iterable[object]) -> Iterator[Broken]:
     for event in events:
         if isinstance(event, OffsetSent):
             sent[event.row] = max(sent.get(event.row, 0), event.offset)
-        elif isinstance(event, OffsetRead):
+        elif isinstance(event, OffsetRead) and not event.is_stale:
             last = read.get(event.row, event.offset)
             if event.offset < last:
                 yield "offset-back", event.row, f"the offset {event.offset} was read after {last}"

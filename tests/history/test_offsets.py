@@ -22,7 +22,9 @@ CORRUPTIONS: list[tuple[list[object], set[str]]] = [
     ([OffsetRead(ROW, 2), sent(3), OffsetRead(ROW, 2)], set()),
     ([OffsetSent("another's", OTHER, 1), OffsetUnstable(OTHER), OffsetRead(OTHER, 1)], set()),
     ([OffsetRead(ROW, 2), OffsetRead(ROW, 1)], {"offset-back"}),
+    ([OffsetRead(ROW, 2), OffsetRead(ROW, 1, is_stale=True)], set()),
     ([OffsetRead(ROW, 2), OffsetUnstable(ROW)], {"offset-unstable"}),
+    ([sent(2), OffsetRead(ROW, 2, is_stale=True), OffsetUnstable(ROW)], set()),
     ([OffsetUnstable(OTHER)], {"offset-unstable"}),
 ]
 

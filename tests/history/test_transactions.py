@@ -3,10 +3,12 @@ named, and only it."""
 
 from __future__ import annotations
 
+import struct
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from kafkastore._simulator import producer_entries
 
 from history import transactions
 from history.checker import broken_rules
@@ -231,3 +233,14 @@ def test_every_rule_of_the_table_has_a_corruption() -> None:
     assert transactions.__doc__ is not None
     table = {line.split("``")[1] for line in transactions.__doc__.splitlines() if line.startswith("| ``")}
     assert table == transactions.RULES == set().union(*(rules for _, rules in CORRUPTIONS))
+
+
+def test_marker_of_which_compaction_left_the_header_is_no_record_of_a_transaction() -> None:
+    transactional, control = 0x10, 0x20
+
+    def empty_batch(attributes: int) -> bytes:
+        fields = 17, 49, 0, 2, 0, attributes, 0, -1, -1, 7, 5, -1, 0
+        return struct.pack(">qiibIhiqqqhii", *fields)
+
+    assert producer_entries(empty_batch(transactional | control)) == []
+    assert producer_entries(empty_batch(transactional)) == [(17, 17, 7, 5, True, None)]

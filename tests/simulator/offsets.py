@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from history.events import OffsetRead
 from history.offsets import OffsetUnstable
+from kafkastore.coordinator.runtime.partitioning import partition_for
 from simulator import transaction_wire as wire
 from simulator.coordinators import Coordinator, Over
 
@@ -51,9 +52,9 @@ class OffsetReader:
         self.row = row_of(transactional_id)
         self.name = f"reader-{transactional_id}"
         self.random = world.random_of(self.name)
-        group = group_of(transactional_id)
-        self.coordinator = Coordinator(world, self.name, group, wire.GROUP, self.random)
-        self._request = wire.offset_fetch_request(group, topic.name, PARTITION)
+        self.group = group_of(transactional_id)
+        self.coordinator = Coordinator(world, self.name, self.group, wire.GROUP, self.random)
+        self._request = wire.offset_fetch_request(self.group, topic.name, PARTITION)
 
     async def run(self) -> None:
         try:
@@ -70,12 +71,21 @@ class OffsetReader:
             return None
         found = wire.offset_fetch_response(answer, self.topic.name)
         if found.error == UNSTABLE_OFFSET_COMMIT:
-            self.world.history.events.append(OffsetUnstable(self.row))
+            if not self._is_stale():
+                self.world.history.events.append(OffsetUnstable(self.row))
         elif found.error:
             await self.coordinator.pause(found.error)
         elif found.offset >= 0:
-            self.world.history.events.append(OffsetRead(self.row, found.offset))
+            self.world.history.events.append(OffsetRead(self.row, found.offset, self._is_stale()))
         return found
+
+    def _is_stale(self) -> bool:
+        """Whether the broker that answered was replaced as coordinator. Until it hears of that it tells what was so
+        before, as Apache Kafka's do: a client may find it by another broker that has not heard of it."""
+        topic = self.world.topics.living[OFFSETS_TOPIC]
+        number = partition_for(self.group, len(topic.assigned))
+        leader: int = self.world.topics.leadership(topic, number).leader
+        return leader != self.coordinator.node_id
 
 
 async def read_last(world: World, transactional_id: str, topic: Topic) -> None:

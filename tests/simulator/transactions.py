@@ -79,6 +79,10 @@ RETRIABLE = frozenset(
     }
 )
 INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE, INVALID_MAPPING, FENCED, ABORTABLE = 47, 48, 49, 90, 120
+ABORTABLE_FROM = 4
+"""From this version on a TxnOffsetCommit that the transaction coordinator does not confirm is told to be ABORTABLE;
+before, it is an error that ends Kafka's clients. A coordinator that was replaced, and has not heard of it, confirms
+none that is newer."""
 FATAL = frozenset({INVALID_PRODUCER_EPOCH, INVALID_MAPPING, FENCED})
 TO_ABORT = frozenset({45, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE, 59, ABORTABLE})
 """Errors of a produce after which the transaction is to be aborted."""
@@ -346,7 +350,7 @@ class Instance:
             if error == 0:
                 self.world.note(f"{name} has the offset {offset}")
                 return
-            if error in FATAL:
+            if error in FATAL or (error == INVALID_TXN_STATE and version < ABORTABLE_FROM):
                 raise _Fenced(f"TxnOffsetCommit: {error}")
             if error == ABORTABLE:
                 raise _ToAbort(f"TxnOffsetCommit: {error}")

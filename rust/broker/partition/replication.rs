@@ -202,19 +202,22 @@ impl Partition {
     }
 
     /// Appends the leader's batches, byte for byte, and takes over its high watermark and log start.
+    /// The log start comes first: `DeleteRecords` may have moved it into a batch, and a leader epoch that has lost its
+    /// first records to it begins there, so a diverging log is cut there. The leader's first batch then begins before
+    /// the end of this log, which takes that batch only when all its own records are deleted.
     ///
     /// # Errors
     /// Rejected with `FENCED_LEADER_EPOCH` when the lease has changed; with `CORRUPT_MESSAGE` when the bytes are no
     /// batches that follow the log; a storage failure, for which the caller takes the log directory offline.
     pub fn append_fetched(&self, fetched: &Fetched<'_>, now_ms: i64) -> Result<WantsFlush, AppendError> {
         let mut log = self.following(fetched.leader_epoch)?;
-        let wants_flush = self.append_records(&mut log, fetched.records, now_ms)?;
-        let high_watermark = fetched.high_watermark.min(log.log_end_offset());
-        self.offsets.raise_high_watermark(high_watermark);
         if fetched.log_start > log.log_start_offset() {
             let start = fetched.log_start.min(log.log_end_offset());
             log.advance_log_start_offset(start, start)?;
         }
+        let wants_flush = self.append_records(&mut log, fetched.records, now_ms)?;
+        let high_watermark = fetched.high_watermark.min(log.log_end_offset());
+        self.offsets.raise_high_watermark(high_watermark);
         self.publish_offsets(&log);
         log.producers_mut().on_high_watermark(self.offsets.high_watermark());
         drop(log);
@@ -226,11 +229,12 @@ impl Partition {
         if records.is_empty() {
             return Ok(WantsFlush::No);
         }
-        let segments = log.segment_count();
+        let (segments, flushed) = (log.segment_count(), log.recovery_point());
         log.append_as_follower(records)?;
         self.meter.add(Count::ReplicationBytesIn, records.len() as u64);
         self.flushing.note_unflushed(now_ms);
-        Ok(if log.is_flush_due() {
+        // A log that began anew within its first batch must reach the recovery point that the checkpoint still has.
+        Ok(if log.is_flush_due() || log.recovery_point() < flushed {
             WantsFlush::BeforeNextFetch
         } else if log.segment_count() > segments {
             WantsFlush::Soon

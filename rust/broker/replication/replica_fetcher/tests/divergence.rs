@@ -35,6 +35,29 @@ fn diverging_tail_is_cut_where_the_epochs_part() {
     assert_eq!(pair.bytes(1), pair.bytes(2));
 }
 
+// The leader's epoch begins within a batch for it, since its first records are deleted.
+#[test]
+fn log_that_is_cut_within_the_leaders_first_batch_takes_the_whole_batch() {
+    let mut pair = Pair::new(&[]);
+    pair.append(1);
+    pair.fetch_until_equal(2);
+    for _ in 0..3 {
+        pair.append(1);
+    }
+    pair.at(1).partition(TOPIC, 0).flush().unwrap();
+    pair.elect(2, &[2]);
+    let leader = pair.at(2).partition(TOPIC, 0);
+    leader.append(&mut batch_of(10), 1, Origin::Client, 0).unwrap();
+    assert_eq!(leader.delete_records(Offset(3)).unwrap(), Offset(3));
+    assert!(pair.fetch(1), "the session and the cut");
+    assert_eq!(pair.ends(), [3, 11]);
+    pair.fetch_until_equal(1);
+    let follower = pair.at(1).partition(TOPIC, 0);
+    assert_eq!(follower.offsets().log_start, Offset(3));
+    assert_eq!(follower.log().recovery_point(), Offset(11), "not before the old one");
+    assert!(pair.bytes(2).ends_with(&pair.bytes(1)), "the batch alone");
+}
+
 // Where its log ends says nothing while another leader's records are in it.
 #[test]
 fn fetch_of_a_follower_with_a_diverging_log_commits_nothing() {
