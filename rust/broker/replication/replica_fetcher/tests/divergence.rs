@@ -53,7 +53,7 @@ fn log_that_is_cut_within_the_leaders_first_batch_takes_the_whole_batch() {
     assert_eq!(pair.ends(), [3, 11]);
     pair.fetch_until_equal(1);
     let follower = pair.at(1).partition(TOPIC, 0);
-    assert_eq!(follower.offsets().log_start, Offset(3));
+    assert_eq!(follower.offsets().log_start(), Offset(3));
     assert_eq!(follower.log().recovery_point(), Offset(11), "not before the old one");
     assert!(pair.bytes(2).ends_with(&pair.bytes(1)), "the batch alone");
 }
