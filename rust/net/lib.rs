@@ -1,13 +1,14 @@
 //! Sockets: listeners, connections, frames, the order of answers, sending. This folder knows files only as ranges to
 //! send, and it knows no partitions.
 //!
-//! The way of a request, file by file: `acceptor` (accept; then `handshakes` on a listener with `tls`) → `reactor` (turns
-//! of a loop, with its `connections`) → `receiver` and `input` (frames) → `requests` and `dispatch` (which part serves a
-//! request; `apis`: the data plane's own; `sasl`: who the client is; `proof`: whether it may act as a broker) → `broker`
-//! → `outbox` (send, `sendfile`), over the connection's `transport`. Parked requests are in `operations`; requests that
-//! are too much for a loop are `request_tasks` of other threads; the bytes that all clients together hold are bounded
-//! by `pressure`, and clients over a quota are `held_back`. Other threads reach a loop through its `mailbox`; all loops
-//! share one `network`. `replica_fetchers` and `peers` are the clients among them: they ask other brokers, over a
+//! The way of a request, file by file: `acceptor` (accept; then `handshakes` on a listener with `tls`) → `reactor`
+//! (turns of a loop, with its `connections`) → `receiver` and `input` (frames) → `requests` and `dispatch` (which part
+//! serves a request; `apis`: the data plane's own; `sasl`: who the client is; `proof`: whether it may act as a broker)
+//! → `broker` → `outbox` (send, `sendfile`), over the connection's `transport`. Parked requests are in `operations`;
+//! requests that are too much for a loop are `request_tasks` of other threads; the bytes that all clients together hold
+//! are bounded by `pressure`, and clients over a quota are `held_back`. Other threads reach a loop through its
+//! `mailbox`; all loops share one `network`. `replica_fetchers` and `peers` are the clients among them: they ask other
+//! brokers, over a
 //! `broker_connection`.
 
 #![forbid(unsafe_code)]

@@ -1,10 +1,10 @@
 //! Requests that a network loop hands to other threads: to a request thread (`broker::RequestThreads`), or to a disk
 //! thread when a request waits only for data that is not in memory. Their answers come back through the loop's mailbox.
 //!
-//! The loop keeps a [`TaskHandle`] in the operation's place, and the connection waits as it does for the control plane. A
-//! task checks at every step whether its connection is still open. A produce is appended in slices, each queued behind
-//! the tasks of other requests. A produce with acks=0 is appended even if its client has closed the connection. No
-//! request is served twice.
+//! The loop keeps a [`TaskHandle`] in the operation's place, and the connection waits as it does for the control plane.
+//! A task checks at every step whether its connection is still open. A produce is appended in slices, each queued
+//! behind the tasks of other requests. A produce with acks=0 is appended even if its client has closed the connection.
+//! No request is served twice.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -69,8 +69,8 @@ pub trait OffsetLookup {
     fn sizes(&self, topic: &str, partitions: &[i32]) -> Result<BTreeMap<i32, u64>>;
 }
 
-/// The brokers of `bootstrap.servers`. The methods of [`OffsetLookup`] go on until every leader has answered or the time is up;
-/// the others ask once.
+/// The brokers of `bootstrap.servers`. The methods of [`OffsetLookup`] go on until every leader has answered or the
+/// time is up; the others ask once.
 #[derive(Clone)]
 pub struct Brokers {
     servers: Vec<Server>,

@@ -1,9 +1,9 @@
 //! The planner of a Spark read: from the options of a data source to the shares of its tasks.
 //!
-//! The steps: [`ReadOptions::parse`] reads the options, [`RecordFilter::narrow`] the pushed filters, [`plan`] fixes a closed
-//! range of offsets for each partition, [`cut`] cuts the ranges into shares. `requests` has all of it as JSON, for
-//! callers of another language. `local_files` and `network` are for the tasks: files of a split on a task's machine, and its
-//! records from brokers. This folder knows no Python and no Java, and decodes no records: `scan` does.
+//! The steps: [`ReadOptions::parse`] reads the options, [`RecordFilter::narrow`] the pushed filters, [`plan`] fixes a
+//! closed range of offsets for each partition, [`cut`] cuts the ranges into shares. `requests` has all of it as JSON,
+//! for callers of another language. `local_files` and `network` are for the tasks: files of a split on a task's
+//! machine, and its records from brokers. This folder knows no Python and no Java, and decodes no records: `scan` does.
 
 #![forbid(unsafe_code)]
 

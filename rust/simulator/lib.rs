@@ -12,6 +12,7 @@ mod disk;
 mod late_offset_commit;
 mod mailbox;
 mod peers;
+mod planted;
 mod probe;
 mod records;
 
@@ -33,10 +34,8 @@ use self::probe::{Probe, control_request};
 use ::python::cleaner::PyCleanerReport;
 use ::python::convert::{ConfigMap, topic_id};
 use ::python::engine::PyEngine;
-use ::python::errors::{OrRaise, Raise, start_error};
+use ::python::errors::{OrRaise, start_error};
 use ::python::values::PyLease;
-use base::error::{Error, ErrorCode};
-use broker::planted::{self, Bug};
 use broker::{
     Attempt, BodyTail, Broker, CleanerRun, CleanerStep, ClientInfo, Delayed, Executor, Handover, Next, Options, Peers,
     ReplicaFetcher, Request, Scratch, Served, SlicedProduce, Source, Tried, Waiter, Wake, go_on_waiting,
@@ -44,7 +43,6 @@ use broker::{
 use coordinator::transactions::Rounds;
 use net::find_api;
 use record::Batches;
-use storage::cleaner::planted::ignore_delete_horizons;
 
 /// When simulations begin, on the clock of this process. Only differences from it matter.
 static BEGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
@@ -574,32 +572,6 @@ fn simulated_engine(
     Ok(PyEngine::of(broker, log_dirs))
 }
 
-/// Plants a bug in every broker of this process.
-#[pyfunction]
-fn plant(name: &str) -> PyResult<()> {
-    planted::plant(match name {
-        "truncate-to-hw" => Bug::TruncateToHighWatermark,
-        "no-min-isr-gate" => Bug::CommitBelowMinIsr,
-        "fetch-without-epoch" => Bug::FetchWithoutEpoch,
-        "lost-wake-up" => Bug::LostWakeUp,
-        "late-produce" => Bug::LateProduce,
-        "marker-in-newer-epoch" => Bug::MarkerInNewerEpoch,
-        "delete-horizon-ignored" => {
-            ignore_delete_horizons();
-            return Ok(());
-        }
-        "late-offset-commit" => {
-            late_offset_commit::plant();
-            return Ok(());
-        }
-        other => {
-            let message = format!("there is no bug {other}");
-            return Err(Error::rejected(ErrorCode::INVALID_REQUEST, message).raised());
-        }
-    });
-    Ok(())
-}
-
 /// What drives brokers step by step.
 #[pymodule]
 fn _simulator(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -608,6 +580,6 @@ fn _simulator(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Steps>()?;
     module.add_function(wrap_pyfunction!(simulated_engine, module)?)?;
     records::add_to(module)?;
-    module.add_function(wrap_pyfunction!(plant, module)?)?;
+    module.add_function(wrap_pyfunction!(planted::plant, module)?)?;
     Ok(())
 }

@@ -216,9 +216,9 @@ OF_PYTHON: Final = (
     ),
     Mutant(
         "answer-of-another-request",
-        f"{_PACKAGE}/interbroker/client.py",
-        "if correlation_id != self._correlation_id:",
-        "if False:",
+        "rust/client/connection.rs",
+        "if answer.first_chunk() != Some(&self.received.to_be_bytes()) {",
+        "if false {",
         (
             "tests/wire/test_interbroker_client.py"
             "::test_broker_that_misbehaves_costs_one_connection[another correlation id]",
@@ -331,8 +331,8 @@ OF_PYTHON: Final = (
     Mutant(
         "mark-before-the-restored-store",
         f"{_PACKAGE}/metadata/backup.py",
-        "            os.rename(new, path)\n            sidecar.write(Mark(mark.store, last))\n",
-        "            sidecar.write(Mark(mark.store, last))\n            os.rename(new, path)\n",
+        "            os.rename(new, path)\n            sidecar.write(StoreMark(mark.store, last))\n",
+        "            sidecar.write(StoreMark(mark.store, last))\n            os.rename(new, path)\n",
         (
             f"{_UNIT}/metadata/test_backup.py"
             "::test_store_that_a_killed_restore_has_set_aside_starts_again_when_it_is_put_back",
@@ -589,7 +589,7 @@ OF_RUST: Final = (
     Mutant(
         "spark-reads-what-a-cleaner-passed",
         "rust/planner/planning.rs",
-        "matches!(&self.way, Way::Files(plan) if plan.is_overtaken)",
+        "matches!(&self.way, ReadMethod::Files(plan) if plan.is_overtaken)",
         "false",
         (
             "planner::planning::tests"

@@ -1,7 +1,7 @@
 //! [`LogDirs`]: the log directories of a broker: which are open, which have failed, and their checkpoint files.
 //!
-//! A storage failure takes a directory offline, once and until the next start; the others go on. Every call may block on
-//! the disk; no network loop makes these calls but to report a failure.
+//! A storage failure takes a directory offline, once and until the next start; the others go on. Every call may block
+//! on the disk; no network loop makes these calls but to report a failure.
 
 use std::collections::{HashMap, HashSet};
 use std::io::ErrorKind;

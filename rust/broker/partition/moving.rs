@@ -1,10 +1,10 @@
 //! The move of a partition to another log directory: its future log is filled, then takes the current log's place
 //! (KIP-113).
 //!
-//! One mover at a time copies and swaps. Locks, in this order: `flushing`, the log, the slot, the future log. Nothing is
-//! synced under the log's lock. The current log serves until the moment of the swap; from then on the future log serves,
-//! under the same lock. Records that were acknowledged as flushed (`flush.messages`) are on disk before and after the
-//! swap: the swap holds `flushing` until it is durable.
+//! One mover at a time copies and swaps. Locks, in this order: `flushing`, the log, the slot, the future log. Nothing
+//! is synced under the log's lock. The current log serves until the moment of the swap; from then on the future log
+//! serves, under the same lock. Records that were acknowledged as flushed (`flush.messages`) are on disk before and
+//! after the swap: the swap holds `flushing` until it is durable.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -35,8 +35,8 @@ pub struct VerificationRequest {
     pub is_added: bool,
 }
 
-/// The answer: an error code for each partition, in the order of [`VerificationRequest::partitions`]; NONE where the batch may be
-/// written.
+/// The answer: an error code for each partition, in the order of [`VerificationRequest::partitions`]; NONE where the
+/// batch may be written.
 pub enum Verified {
     /// The coordinator has answered.
     Now(Vec<ErrorCode>),

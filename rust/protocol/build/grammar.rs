@@ -18,8 +18,8 @@
 //! them. Names, versions and defaults are Kafka's. `error_code` is an int16 on the wire. A field with a tag is a
 //! tagged field in all its versions. `ignorable`: a value that is not the default may be left out where a version has
 //! not the field. `key`: the array is a set by this field. `plain`: a length is never a varint, also in flexible
-//! versions (the client id of a header). `unstable`: Kafka offers these versions only when it is told to. `typed`: these
-//! versions have Rust types.
+//! versions (the client id of a header). `unstable`: Kafka offers these versions only when it is told to. `typed`:
+//! these versions have Rust types.
 
 /// The last version of a range without an end.
 pub const NO_END: i16 = i16::MAX;

@@ -234,9 +234,8 @@ fn moving_log_is_not_cleaned_and_keeps_its_first_dirty_offset() {
         .moves()
         .alter_log_dir(&fixture.partition("c", 0), &fixture.dirs[1])
         .unwrap();
-    assert!(
-        matches!(run.step(fixture.broker.logs().cleaner()), Step::Ended(report) if report.outcome == CleanerOutcome::Stopped)
-    );
+    let step = run.step(fixture.broker.logs().cleaner());
+    assert!(matches!(step, Step::Ended(report) if report.outcome == CleanerOutcome::Stopped));
     assert!(fixture.broker.logs().cleaner().clean_filthiest().is_none(), "it moves");
     let deadline = Instant::now() + Duration::from_secs(20);
     let read = |dir: usize| std::fs::read_to_string(fixture.dirs[dir].join("cleaner-offset-checkpoint")).unwrap();

@@ -1,7 +1,7 @@
 //! The figures of clients and connections, for the metrics, by the names of Kafka's.
 //!
-//! They are taken when a scraper authorization: counting them costs a request nothing. A client has figures while it has a
-//! counter, that is, while it has a limit and a connection, or something is left in its window.
+//! They are taken when a scraper authorization: counting them costs a request nothing. A client has figures while it
+//! has a counter, that is, while it has a limit and a connection, or something is left in its window.
 
 use std::cmp::Ordering;
 use std::time::Instant;
