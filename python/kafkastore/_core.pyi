@@ -60,6 +60,7 @@ __all__ = [
     "PublishedTopic",
     "Quotas",
     "Record",
+    "Recovery",
     "RecoveryNote",
     "RecoveryProgress",
     "ReplicaMoved",
