@@ -22,4 +22,4 @@ def test_feature_of_the_simulator_is_asked_for_in_the_seam_and_where_the_module_
 
 
 def test_planted_bug_is_named_in_the_seam_and_by_the_simulator_alone() -> None:
-    assert _files_with(r"\bBug::") - {"simulator/lib.rs"} == {SEAM}
+    assert _files_with(r"\bBug::") - {"simulator/planted.rs"} == {SEAM}
