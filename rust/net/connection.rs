@@ -304,4 +304,4 @@ impl Connection {
 
 #[cfg(test)]
 #[path = "connection_tests.rs"]
-mod tests;
+pub mod tests;

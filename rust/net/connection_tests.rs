@@ -2,20 +2,20 @@ use std::net::TcpListener;
 
 use super::*;
 
-fn connection() -> Connection {
+/// A connection that no quota holds back before `start`.
+pub fn connection(id: u64, start: Instant) -> Connection {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let socket = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     socket.set_nonblocking(true).unwrap();
     let client = ClientInfo::new(1, "PLAINTEXT".into(), "/127.0.0.1".to_owned());
-    let reference = ConnectionRef { key: 0, id: 1 };
     Connection::new(
-        reference,
+        ConnectionRef { key: 0, id },
         Transport::plain(TcpStream::from_std(socket)),
         [127, 0, 0, 1].into(),
         0,
         client.into(),
-        HeldBack::new(Instant::now()),
-        Instant::now(),
+        HeldBack::new(start),
+        start,
     )
 }
 
@@ -28,7 +28,7 @@ fn answer(bytes: &[u8]) -> Outbox {
 // Answers leave in the order of their requests
 #[test]
 fn later_answers_wait_behind_a_parked_one() {
-    let mut connection = connection();
+    let mut connection = connection(1, Instant::now());
     connection.wait_for(1, false);
     connection.answer_box().tail().push(b'b');
     connection.wait_for(2, false);
@@ -42,7 +42,7 @@ fn later_answers_wait_behind_a_parked_one() {
 
 #[test]
 fn a_muting_operation_mutes_until_it_is_answered() {
-    let mut connection = connection();
+    let mut connection = connection(1, Instant::now());
     connection.wait_for(5, true);
     assert!(connection.is_muted());
     connection.fill(5, answer(b"x"));
@@ -52,7 +52,7 @@ fn a_muting_operation_mutes_until_it_is_answered() {
 
 #[test]
 fn parked_operations_are_known_when_the_connection_goes() {
-    let mut connection = connection();
+    let mut connection = connection(1, Instant::now());
     connection.wait_for(3, false);
     connection.answer_box().tail().push(0);
     connection.wait_for(4, true);

@@ -1,35 +1,15 @@
-use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
-use crate::connection::Connection;
-use crate::transport::Transport;
-use broker::{ClientInfo, HeldBack};
-
-/// A connection; the time of its quota begins at `start`.
-fn connection(start: Instant) -> Connection {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let socket = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    socket.set_nonblocking(true).unwrap();
-    let client = ClientInfo::new(1, "PLAINTEXT".into(), "/127.0.0.1".to_owned());
-    Connection::new(
-        ConnectionRef { key: 0, id: 1 },
-        Transport::plain(mio::net::TcpStream::from_std(socket)),
-        [127, 0, 0, 1].into(),
-        0,
-        client.into(),
-        HeldBack::new(start),
-        start,
-    )
-}
+use crate::connection::tests::connection;
 
 #[test]
 fn connection_whose_time_was_extended_while_its_timer_ran_gets_a_new_timer() {
     let (second, start) = (Duration::from_secs(1), Instant::now());
     let poll = mio::Poll::new().unwrap();
     let mut connections = Connections::new(poll.registry().try_clone().unwrap());
-    let connection = connection(start);
+    let connection = connection(1, start);
     let held_back = Arc::clone(&connection.held_back);
     connections.add(connection).unwrap();
     let reference = connections.next_queued().unwrap();

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use super::connection::{Connection, ConnectionRef};
 use super::connections::Connections;
+use super::receiver::may_serve;
 use broker::{Broker, Size};
 
 /// How long a client may leave its answers unread while the budget is used up.
@@ -77,8 +78,10 @@ impl Lane {
         self.size.is_none_or(|size| broker.control().would_have_room(size))
     }
 
-    /// The next connection that goes on: one after the other while there is room, else only the first.
-    fn next(&mut self, connections: &mut Connections, broker: &Broker) -> Option<ConnectionRef> {
+    /// The next connection that goes on: one after the other while there is room, else only the first. Those that have
+    /// gone on by themselves, or cannot be served now and come back once they can, are passed over: as the first they
+    /// would keep all others waiting.
+    fn next(&mut self, lane: usize, connections: &mut Connections, broker: &Broker) -> Option<ConnectionRef> {
         while !self.waiting.is_empty() {
             let has_room = self.has_room(broker);
             let first = self.first.and_then(|first| connections.get(first));
@@ -90,9 +93,12 @@ impl Lane {
             let Some(connection) = connections.get_mut(reference) else {
                 continue;
             };
+            if connection.starved_in != Some(lane) {
+                continue;
+            }
             connection.starved_in = None;
-            if connection.is_held_back() {
-                continue; // it comes back once its quota lets it
+            if !may_serve(connection) {
+                continue;
             }
             connection.frame_since = Instant::now();
             connection.is_first_starved = !has_room;
@@ -155,6 +161,7 @@ impl Pressure {
     pub fn lets_in(&mut self, connection: &mut Connection, lane: usize, broker: &Broker) -> bool {
         let frames = &mut self.lanes[lane];
         if frames.has_room(broker) || (connection.is_first_starved && frames.has_room_for_first(broker)) {
+            connection.starved_in = None;
             return true;
         }
         if connection.starved_in.replace(lane).is_none() {
@@ -182,7 +189,7 @@ impl Pressure {
         connections: &mut Connections,
         broker: &Broker,
     ) -> Option<ConnectionRef> {
-        self.lanes[lane].next(connections, broker)
+        self.lanes[lane].next(lane, connections, broker)
     }
 
     /// A lane had its turn: it goes on in the loop's next turn, at once.
@@ -266,3 +273,7 @@ fn is_trickling(c: &Connection, now: Instant) -> bool {
         && age >= FRAME_PATIENCE
         && c.input.held_bytes() < due
 }
+
+#[cfg(test)]
+#[path = "pressure_tests.rs"]
+mod tests;

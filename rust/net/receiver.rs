@@ -150,6 +150,7 @@ impl Turn<'_> {
     fn max_received(&mut self) -> usize {
         let (connection, network) = (&mut *self.connection, self.requests.network());
         if network.broker.control().has_room(Size::Large) || network.is_trusted(connection) {
+            connection.starved_in = None;
             return usize::MAX;
         }
         let mut front = [0; SIZE_BYTES + 2];
@@ -318,7 +319,8 @@ fn may_serve_next(connection: &Connection, bytes: &[u8]) -> bool {
     may_serve(connection) && (!connection.has_gap() || is_produce(bytes.get(SIZE_BYTES..).unwrap_or_default()))
 }
 
-fn may_serve(connection: &Connection) -> bool {
+/// Whether the connection's next request may be served now.
+pub fn may_serve(connection: &Connection) -> bool {
     !connection.is_muted()
         && !connection.is_held_back()
         && !connection.is_closing

@@ -10,6 +10,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
@@ -193,11 +194,13 @@ async def test_process_that_was_late_itself_ends_no_other_session_until_a_timeou
 
 async def test_write_that_was_not_begun_within_its_limit_is_not_done_later(tmp_path: Path) -> None:
     async with opened(tmp_path) as (store, _):
-        disk = asyncio.create_task(store._in_writer(lambda _: time.sleep(0.5)))  # an fsync that takes long
+        is_refused = threading.Event()
+        disk = asyncio.create_task(store._in_writer(lambda _: is_refused.wait(30)))  # an fsync that takes long
         await asyncio.sleep(0)
         with pytest.raises(StoreUnavailableError, match="earlier writes"):
             await store.create("/late")
-        await disk
+        is_refused.set()
+        assert await disk
         assert await store.exists("/late") is None
 
 
