@@ -1,15 +1,16 @@
 //! Batches of idempotent producers that were refused before they were validated: this broker did not lead yet, or too
-//! few replicas were in sync. Also batches that never came to this partition: the client sent them to the leader before,
-//! or when this broker did not know the partition yet.
+//! few replicas were in sync. Also batches that never came to this partition: the client sent them to the leader
+//! before, or when this broker did not know the partition yet.
 //!
 //! The producer's later batches are read next, and the reason for the refusal may have passed by then. The later
 //! batches would be refused as out of order, though nothing is lost. A client may then begin a new producer epoch for
 //! all partitions (librdkafka) and send batches again, as new ones, that other logs have taken without an
 //! acknowledgement yet. So the later batches get the same error as the first until the first batch has come again, or
 //! until [`REMEMBERED_MS`] after its last refusal. Nothing is kept over a restart. A batch that Kafka would take is
-//! refused only while an earlier batch of its producer is still to come, or may be: a log from which nothing was deleted
-//! knows every producer from sequence 0 on, so one that begins later has begun elsewhere. Kafka takes that batch; when
-//! the first one comes, librdkafka takes its refusal as out of order for a sign that it was written, and it is lost.
+//! refused only while an earlier batch of its producer is still to come, or may be: a log from which nothing was
+//! deleted knows every producer from sequence 0 on, so one that begins later has begun elsewhere. Kafka takes that
+//! batch; when the first one comes, librdkafka takes its refusal as out of order for a sign that it was written, and it
+//! is lost.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -281,8 +281,8 @@ fn refusal_is_forgotten_in_a_new_epoch_after_a_while_and_when_the_batch_came_fro
     assert_eq!(send(&partition, 0, 2, 1, START_MS), ErrorCode::NONE);
 }
 
-// H16: the broker did not know the partition when the first batch came. librdkafka takes what is out of order behind the
-// last acknowledged sequence for written.
+// H16: the broker did not know the partition when the first batch came. librdkafka takes what is out of order behind
+// the last acknowledged sequence for written.
 #[test]
 fn producer_that_begins_within_its_sequences_is_refused_until_its_first_batch_comes() {
     let unknown = ErrorCode::NOT_LEADER_OR_FOLLOWER;
