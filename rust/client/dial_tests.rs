@@ -7,8 +7,9 @@ use std::thread;
 use super::*;
 use crate::connection::Connection;
 use crate::reasons::SPEAKS_TLS;
-use base::error::ErrorCode;
-use protocol::sasl;
+use protocol::messages::Message;
+use protocol::messages::sasl_authenticate::SaslAuthenticateResponse;
+use protocol::messages::sasl_handshake::SaslHandshakeResponse;
 use protocol::scram::Secret;
 
 const ME: &str = "test";
@@ -24,6 +25,10 @@ fn broker(lifetime_ms: i64, body: &'static [u8]) -> SocketAddr {
     thread::spawn(move || {
         let (mut client, _) = listener.accept().unwrap();
         client.set_nodelay(true).unwrap();
+        let let_in = SaslAuthenticateResponse {
+            session_lifetime_ms: lifetime_ms,
+            ..SaslAuthenticateResponse::default()
+        };
         for number in 0.. {
             let mut size = [0; 4];
             if client.read_exact(&mut size).is_err() {
@@ -33,8 +38,8 @@ fn broker(lifetime_ms: i64, body: &'static [u8]) -> SocketAddr {
             client.read_exact(&mut request).unwrap();
             let mut answer = request[4..8].to_vec();
             match number {
-                0 => sasl::encode_handshake_response(&mut answer, ErrorCode::NONE, &[]),
-                1 => sasl::encode_token_response(1, &mut answer, (ErrorCode::NONE, None), b"", lifetime_ms),
+                0 => SaslHandshakeResponse::default().encode(&mut answer, 1),
+                1 => let_in.encode(&mut answer, 1),
                 _ => answer.extend(body),
             }
             let size = (answer.len() as i32).to_be_bytes();

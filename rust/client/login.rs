@@ -13,10 +13,18 @@ use std::io::{self, ErrorKind};
 use crate::bearer::TokenSource;
 use crate::random::nonce;
 use base::error::ErrorCode;
+use protocol::messages::Message;
+use protocol::messages::sasl_authenticate::{SaslAuthenticateRequest, SaslAuthenticateResponse};
+use protocol::messages::sasl_handshake::{SaslHandshakeRequest, SaslHandshakeResponse};
 use protocol::scram::client::{ClientExchange, Expected, ScramClient};
 use protocol::scram::server::ScramMechanism;
 use protocol::scram::{MECHANISM, Refused, Secret, USER};
-use protocol::{ApiTable, Reader, WireError, sasl, write_request};
+use protocol::{ApiTable, Reader, WireError, write_request};
+
+/// The version of `SaslHandshake` that is sent; after version 0, tokens come without frames.
+const HANDSHAKE_VERSION: i16 = 1;
+/// The version of `SaslAuthenticate` that is sent; all brokers know it.
+const AUTHENTICATE_VERSION: i16 = 1;
 
 /// The largest answer to a frame of a proof.
 pub const MAX_ANSWER_BYTES: usize = 16 << 10;
@@ -147,8 +155,9 @@ impl Login {
             stage: Stage::Handshake,
         };
         let mut body = Vec::new();
-        sasl::encode_handshake(&mut body, self.mechanism);
-        let frame = exchange.frame(ApiTable::SASL_HANDSHAKE, sasl::HANDSHAKE_VERSION, &body);
+        let mechanism = self.mechanism;
+        SaslHandshakeRequest { mechanism }.encode(&mut body, HANDSHAKE_VERSION);
+        let frame = exchange.frame(ApiTable::SASL_HANDSHAKE, HANDSHAKE_VERSION, &body);
         (exchange, frame)
     }
 }
@@ -220,7 +229,7 @@ impl LoginExchange {
     }
 
     fn agreed(&mut self, login: &Login, body: &[u8]) -> Result<Step, Unproven> {
-        let code = sasl::decode_handshake_response(body)?;
+        let code = SaslHandshakeResponse::decode(HANDSHAKE_VERSION, body)?.error_code;
         if code != ErrorCode::NONE {
             return Err(Unproven::NotServed(denied(&login.not_served(code))));
         }
@@ -247,8 +256,9 @@ impl LoginExchange {
 
     fn send(&mut self, message: &[u8]) -> Step {
         let mut body = Vec::new();
-        sasl::encode_token(&mut body, message);
-        Step::Send(self.frame(ApiTable::SASL_AUTHENTICATE, sasl::AUTHENTICATE_VERSION, &body))
+        let auth_bytes = message;
+        SaslAuthenticateRequest { auth_bytes }.encode(&mut body, AUTHENTICATE_VERSION);
+        Step::Send(self.frame(ApiTable::SASL_AUTHENTICATE, AUTHENTICATE_VERSION, &body))
     }
 
     fn frame(&mut self, api_key: i16, api_version: i16, body: &[u8]) -> Vec<u8> {
@@ -268,12 +278,12 @@ impl LoginExchange {
 
 /// The token of an answer, and the session's time in milliseconds.
 fn token(body: &[u8]) -> Result<(&[u8], i64), Unproven> {
-    let answer = sasl::decode_token_response(body)?;
-    if answer.code != ErrorCode::NONE {
-        let message = answer.message.unwrap_or("the proof was refused");
+    let answer = SaslAuthenticateResponse::decode(AUTHENTICATE_VERSION, body)?;
+    if answer.error_code != ErrorCode::NONE {
+        let message = answer.error_message.unwrap_or("the proof was refused");
         return Err(Unproven::Failed(denied(message)));
     }
-    Ok((&body[answer.token], answer.lifetime_ms))
+    Ok((answer.auth_bytes, answer.session_lifetime_ms))
 }
 
 fn denied(message: &str) -> io::Error {

@@ -3,21 +3,24 @@
 use super::*;
 use protocol::scram::server::{ClientFirst, ScramCredential, ScramExchange};
 
-/// The body of an answer behind its correlation id.
-fn answer(id: i32, write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+/// A message behind its correlation id.
+fn answer<'a>(id: i32, version: i16, message: &impl Message<'a>) -> Vec<u8> {
     let mut bytes = id.to_be_bytes().to_vec();
-    write(&mut bytes);
+    message.encode(&mut bytes, version);
     bytes
 }
 
 fn agrees(id: i32) -> Vec<u8> {
-    answer(id, |out| sasl::encode_handshake_response(out, ErrorCode::NONE, &[]))
+    answer(id, HANDSHAKE_VERSION, &SaslHandshakeResponse::default())
 }
 
-fn token_answer(id: i32, token: &[u8], lifetime_ms: i64) -> Vec<u8> {
-    answer(id, |out| {
-        sasl::encode_token_response(1, out, (ErrorCode::NONE, None), token, lifetime_ms);
-    })
+fn token_answer(id: i32, auth_bytes: &[u8], session_lifetime_ms: i64) -> Vec<u8> {
+    let response = SaslAuthenticateResponse {
+        auth_bytes,
+        session_lifetime_ms,
+        ..SaslAuthenticateResponse::default()
+    };
+    answer(id, AUTHENTICATE_VERSION, &response)
 }
 
 /// The token in a frame of `SaslAuthenticate` version 1 by a client with an empty client id.
@@ -87,18 +90,22 @@ fn a_server_that_does_not_know_the_password_is_not_taken_for_a_broker() {
 fn what_is_not_served_is_told_from_what_is_refused() {
     let login = Login::of_secret(Secret::new("pencil"), false);
     let (mut exchange, _) = login.begin("");
-    let unknown = answer(1, |out| {
-        sasl::encode_handshake_response(out, ErrorCode::UNSUPPORTED_SASL_MECHANISM, &[]);
-    });
+    let not_served = SaslHandshakeResponse {
+        error_code: ErrorCode::UNSUPPORTED_SASL_MECHANISM,
+        mechanisms: Vec::new(),
+    };
+    let unknown = answer(1, HANDSHAKE_VERSION, &not_served);
     assert!(matches!(exchange.take(&login, &unknown), Err(Unproven::NotServed(_))));
     assert!(exchange.is_at_handshake());
 
     let (mut exchange, _) = login.begin("");
     let _ = sent(exchange.take(&login, &agrees(1)));
-    let refused = answer(2, |out| {
-        let told = (ErrorCode::SASL_AUTHENTICATION_FAILED, Some("no"));
-        sasl::encode_token_response(1, out, told, b"", 0);
-    });
+    let told = SaslAuthenticateResponse {
+        error_code: ErrorCode::SASL_AUTHENTICATION_FAILED,
+        error_message: Some("no"),
+        ..SaslAuthenticateResponse::default()
+    };
+    let refused = answer(2, AUTHENTICATE_VERSION, &told);
     assert!(matches!(exchange.take(&login, &refused), Err(Unproven::Failed(_))));
     assert!(!exchange.is_at_handshake());
 }

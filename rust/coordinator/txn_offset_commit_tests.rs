@@ -324,26 +324,13 @@ fn asking(version: i16) -> (World, Producer, crate::transactions::testing::Waiti
 /// The answer of the transaction coordinator about the group's partition.
 fn answer_with(world: &World, code: ErrorCode) {
     let sent = world.peers.take_one();
-    let body = answer_added(NONE, &[]);
+    let answer = |results: &[(&str, &[(i32, ErrorCode)])]| answer_added(NONE, OFFSETS_TOPIC, results);
     match code {
-        NONE => {
-            let topics = [protocol::NamedPartitions {
-                topic: OFFSETS_TOPIC,
-                partitions: vec![0],
-            }];
-            let result = protocol::TransactionResult {
-                transactional_id: "a",
-                topics: &topics,
-                errors: &[NONE],
-            };
-            let mut body = Vec::new();
-            protocol::encode_add_partitions_to_txn_response(&mut body, V2, NONE, &[result]);
-            sent.answer(&body);
-        }
-        ErrorCode::UNKNOWN_SERVER_ERROR => sent.answer(&body),
+        NONE => sent.answer(&answer(&[("a", &[(0, NONE)])])),
+        ErrorCode::UNKNOWN_SERVER_ERROR => sent.answer(&answer(&[])),
         ErrorCode::NETWORK_EXCEPTION => sent.lose(),
         code => {
-            let refusal = answer_added(code, &[]);
+            let refusal = answer_added(code, "t", &[]);
             sent.answer(&refusal);
             for again in std::iter::from_fn(|| world.peers.take().pop()) {
                 again.answer(&refusal);

@@ -170,7 +170,7 @@ pub fn serve(
         ApiTable::SASL_AUTHENTICATE if connection.authentication.is_some() => {
             sasl_requests::authenticate(version, body, framing, connection, context)
         }
-        ApiTable::SASL_HANDSHAKE => broker_proof::handshake(body, framing, connection, context),
+        ApiTable::SASL_HANDSHAKE => broker_proof::handshake(version, body, framing, connection, context),
         ApiTable::SASL_AUTHENTICATE => broker_proof::authenticate(version, body, framing, connection, context),
         _ => {
             let body = frame.into_body(body_at).into_vec();

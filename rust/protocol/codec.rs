@@ -27,4 +27,4 @@ pub use table::{Message, MessageKind};
 pub use values::{Value, ValueBuilder};
 
 #[cfg(test)]
-mod tests;
+pub mod tests;

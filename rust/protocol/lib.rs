@@ -2,13 +2,11 @@
 //! a client declared.
 //!
 //! The map: [`reader`] and [`writer`] are the primitives; every request uses [`header`] and [`api_table`] first; one
-//! file per API that the data plane answers ([`produce`], [`fetch`], [`list_offsets`], [`metadata`],
-//! [`offset_commit`], [`offset_fetch`], [`api_versions`],
-//! [`sasl`] with the messages that it carries in [`scram`], and for transactions [`add_partitions_to_txn`],
-//! [`txn_offset_commit`] and [`write_txn_markers`], which share
-//! [`named_partitions`]; [`adopt_segments`] is our own); [`throttle_time`] knows where answers name the time for which
-//! a client is held back. [`codec`] has all messages, these too, after one table: the control plane reads and writes by
-//! it; [`messages`] has those as types that clients of brokers read and write.
+//! file per API whose requests are read by hand ([`produce`], [`fetch`], [`list_offsets`], [`metadata`],
+//! [`offset_commit`], [`txn_offset_commit`], [`offset_fetch`], [`api_versions`]): which those are, and why, is said in
+//! `by_hand.rs`. [`messages`] has all others that Rust reads and writes, as types; [`codec`] has all messages, these
+//! too, after one table: the control plane reads and writes by it. [`scram`] is what SASL carries; [`throttle_time`]
+//! knows where answers name the time for which a client is held back.
 //!
 //! Decoders point into the body with `Range<usize>` and reuse their vectors. A [`WireError`] means that the bytes are
 //! not Kafka's protocol: the connection is closed, as Kafka does; only strings that are not UTF-8 are [`mended`]. Bytes
@@ -17,10 +15,10 @@
 
 #![forbid(unsafe_code)]
 
-pub mod add_partitions_to_txn;
-pub mod adopt_segments;
 pub mod api_table;
 pub mod api_versions;
+#[cfg(test)]
+mod by_hand;
 pub mod codec;
 pub mod error;
 pub mod fetch;
@@ -29,25 +27,17 @@ pub mod list_offsets;
 pub mod mended;
 pub mod messages;
 pub mod metadata;
-pub mod named_partitions;
 pub mod offset_commit;
 pub mod offset_fetch;
 pub mod produce;
 pub mod reader;
-pub mod sasl;
 pub mod scram;
 mod stranger;
 pub mod throttle_time;
 pub mod topic;
 pub mod txn_offset_commit;
-pub mod write_txn_markers;
 pub mod writer;
 
-pub use add_partitions_to_txn::{
-    AddPartitionsToTxnRequest, AskedTransaction, TransactionResult, TransactionToAdd,
-    decode_add_partitions_to_txn_response, encode_add_partitions_to_txn_request, encode_add_partitions_to_txn_response,
-};
-pub use adopt_segments::{AdoptSegmentsRequest, AdoptSegmentsResult, encode_adopt_segments_response};
 pub use api_table::{ApiRange, ApiTable};
 pub use api_versions::{
     ApiVersionsRequest, FEATURES, Feature, Features, FinalizedFeature, TRANSACTION_VERSION,
@@ -65,7 +55,6 @@ pub use metadata::{
     AUTHORIZED_OPERATIONS_OMITTED, MetadataPartition, MetadataRequest, MetadataResponseWriter, MetadataTop,
     MetadataTopic, MetadataTopicRequest,
 };
-pub use named_partitions::{NamedPartitions, PartitionErrors};
 pub use offset_commit::{CommitPartition, CommitTopic, OffsetCommitRequest, encode_offset_commit_response};
 pub use offset_fetch::{FetchedGroup, FetchedOffset, FetchedTopic, OffsetFetchRequest, OffsetFetchWriter};
 pub use produce::{ProducePartition, ProduceRequest, ProduceResult, encode_produce_response};
@@ -73,8 +62,4 @@ pub use reader::Reader;
 pub use stranger::stranger;
 pub use topic::{NodeEndpoint, TopicId, TopicKey, ZERO_TOPIC_ID};
 pub use txn_offset_commit::{TxnOffsetCommitRequest, encode_txn_offset_commit_response};
-pub use write_txn_markers::{
-    MarkerToSend, TxnMarker, WriteTxnMarkersRequest, decode_write_txn_markers_response,
-    encode_write_txn_markers_request, encode_write_txn_markers_response,
-};
 pub use writer::Writer;

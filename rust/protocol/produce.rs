@@ -216,7 +216,3 @@ fn write_partition(w: &mut Writer<'_>, version: i16, index: i32, result: &Produc
         _ => w.no_tags(),
     }
 }
-
-#[cfg(test)]
-#[path = "produce_tests.rs"]
-mod tests;

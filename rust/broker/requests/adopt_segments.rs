@@ -26,7 +26,9 @@ use crate::requests::produce::{append_refused, check_request};
 use crate::requests::waiters::{WaitKind, Waiter};
 use base::error::{Error, ErrorCode, Result};
 use base::place::Offset;
-use protocol::{AdoptSegmentsRequest, AdoptSegmentsResult, ApiTable, WireError, encode_adopt_segments_response};
+use protocol::messages::Message;
+use protocol::messages::adopt_segments::{AdoptSegmentsRequest, AdoptSegmentsResponse};
+use protocol::{ApiTable, WireError};
 use record::Rejection;
 use storage::adopt::Loaded;
 use storage::staged::{self, StagedFile, StagedSegment};
@@ -41,24 +43,22 @@ impl Api for AdoptSegments {
     }
 
     fn serve(&self, asked: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
-        let request = AdoptSegmentsRequest::decode(asked.body)?;
+        let request = AdoptSegmentsRequest::decode(asked.version, asked.body)?;
         if asked.executor == Executor::Loop {
             return Ok(Served::Elsewhere(Handover::Serve(Thread::Load)));
         }
         let broker = asked.broker;
-        let topic = std::str::from_utf8(asked.body.get(request.topic.clone()).unwrap_or_default());
-        let topic = topic.unwrap_or_default();
         let authorization = Authorization::new(broker, &asked.caller, "AdoptSegments");
-        if !authorization.allows(Operation::Write, ResourceType::Topic, topic) {
+        if !authorization.allows(Operation::Write, ResourceType::Topic, request.topic) {
             let refused = AdoptSegmentsResult::refused(ErrorCode::TOPIC_AUTHORIZATION_FAILED, "");
-            encode_adopt_segments_response(out, &refused);
+            refused.encode(out);
             return Ok(Served::Answered(BodyTail::Nothing));
         }
-        let partition = match find(broker, topic, &request, asked.caller.may_write_internal) {
+        let partition = match find(broker, &request, asked.caller.may_write_internal) {
             Ok(partition) => partition,
             Err(refused) => {
                 broker.metrics().add(Count::FailedProduceRequests, 1);
-                encode_adopt_segments_response(out, &refused);
+                refused.encode(out);
                 return Ok(Served::Answered(BodyTail::Nothing));
             }
         };
@@ -87,20 +87,60 @@ impl Api for AdoptSegments {
                 })))
             }
             _ => {
-                encode_adopt_segments_response(out, &result);
+                result.encode(out);
                 Ok(Served::Answered(BodyTail::Nothing))
             }
         }
     }
 }
 
+/// The result of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct AdoptSegmentsResult {
+    /// 0 when the log has the whole load.
+    error: ErrorCode,
+    /// Why not.
+    message: Option<String>,
+    /// The offset of the load's first record; -1 when the log has none.
+    base_offset: i64,
+    /// The offset of the load's last record in the log; -1 when the log has none.
+    last_offset: i64,
+    /// Records of the load in the log; -1 when it is not known.
+    records: i32,
+}
+
+impl AdoptSegmentsResult {
+    /// A refusal that says nothing about the log.
+    fn refused(error: ErrorCode, message: impl Into<String>) -> Self {
+        Self {
+            error,
+            message: Some(message.into()),
+            base_offset: -1,
+            last_offset: -1,
+            records: -1,
+        }
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        let response = AdoptSegmentsResponse {
+            throttle_time_ms: 0,
+            error_code: self.error,
+            error_message: self.message.as_deref(),
+            base_offset: self.base_offset,
+            last_offset: self.last_offset,
+            records: self.records,
+        };
+        response.encode(out, AdoptSegmentsResponse::LAST_VERSION);
+    }
+}
+
 /// The partition, if it is hosted here and the request may be tried.
 fn find(
     broker: &Broker,
-    topic: &str,
-    request: &AdoptSegmentsRequest,
+    request: &AdoptSegmentsRequest<'_>,
     may_write_internal: bool,
 ) -> Result<Arc<Partition>, AdoptSegmentsResult> {
+    let topic = request.topic;
     let topics = broker.registry().snapshot();
     let hosted = topics.by_name(topic);
     if let Some(refused) = check_request(broker, -1, may_write_internal, hosted) {
@@ -141,7 +181,7 @@ type AdoptionResult = (AdoptSegmentsResult, Option<Awaited>);
 struct Adoption<'a> {
     broker: &'a Broker,
     partition: &'a Arc<Partition>,
-    request: &'a AdoptSegmentsRequest,
+    request: &'a AdoptSegmentsRequest<'a>,
     now_ms: i64,
 }
 
@@ -287,7 +327,7 @@ impl Delayed for ParkedAdoption {
             }
             Err(error) => self.result = refused_by(&error),
         }
-        encode_adopt_segments_response(out, &self.result);
+        self.result.encode(out);
         Tried::Answered(BodyTail::Nothing)
     }
 

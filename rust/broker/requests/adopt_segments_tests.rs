@@ -3,7 +3,6 @@ use crate::requests::api::Scratch;
 use crate::testing::{CALLER, Calls, Fixture, NODE, START_MS, batch, give, lease, request};
 use crate::{Handover, Wake};
 use base::place::LeaderEpoch;
-use protocol::{Reader, Writer};
 use record::{BatchBuilder, Codec, Origin};
 
 const PRODUCER: i64 = 90;
@@ -28,28 +27,28 @@ fn whole(count: i32) -> LoadRequest {
 
 fn body(topic: &str, asked: LoadRequest) -> Vec<u8> {
     let mut out = Vec::new();
-    let mut w = Writer::new(&mut out, true);
-    w.string(topic);
-    w.i32(0);
-    w.i64(PRODUCER);
-    w.i16(asked.epoch);
-    w.i32(asked.first);
-    w.i32(asked.count);
-    w.boolean(asked.is_new);
-    w.i32(1000);
-    w.no_tags();
+    let request = AdoptSegmentsRequest {
+        topic,
+        partition: 0,
+        producer_id: PRODUCER,
+        producer_epoch: asked.epoch,
+        first_sequence: asked.first,
+        record_count: asked.count,
+        is_new: asked.is_new,
+        timeout_ms: 1000,
+    };
+    request.encode(&mut out, 0);
     out
 }
 
 fn decoded(out: &[u8]) -> AdoptSegmentsResult {
-    let mut reader = Reader::new(out, true);
-    assert_eq!(reader.i32().unwrap(), 0);
+    let response = AdoptSegmentsResponse::decode(0, out).unwrap();
     AdoptSegmentsResult {
-        error: ErrorCode(reader.i16().unwrap()),
-        message: reader.nullable_str().unwrap().map(str::to_owned),
-        base_offset: reader.i64().unwrap(),
-        last_offset: reader.i64().unwrap(),
-        records: reader.i32().unwrap(),
+        error: response.error_code,
+        message: response.error_message.map(str::to_owned),
+        base_offset: response.base_offset,
+        last_offset: response.last_offset,
+        records: response.records,
     }
 }
 

@@ -18,15 +18,18 @@ use broker::{
     Api, Attempt, Authorization, BodyTail, Broker, Delayed, Executor, Handover, Operation, Request, ResourceType,
     Served, Thread, Tried, WaitKind, Waiter,
 };
-use protocol::add_partitions_to_txn::BATCHED_FROM;
-use protocol::{
-    AddPartitionsToTxnRequest, ApiTable, NamedPartitions, TransactionResult, WireError,
-    encode_add_partitions_to_txn_response,
+use protocol::messages::Message;
+use protocol::messages::add_partitions_to_txn::{
+    AddPartitionsToTxnPartitionResult, AddPartitionsToTxnRequest, AddPartitionsToTxnResponse, AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopic, AddPartitionsToTxnTopicResult, AddPartitionsToTxnTransaction,
 };
+use protocol::{ApiTable, WireError};
 
 /// A request with more bytes than this is not served on a network loop.
 const MANY_BYTES: usize = 16 << 10;
 
+/// From this version on a request has several transactions; brokers send it.
+const BATCHED_FROM: i16 = 4;
 /// From this version on clients know `PRODUCER_FENCED`.
 const FENCED_FROM: i16 = 2;
 
@@ -66,14 +69,24 @@ impl Api for AddPartitionsToTxn {
         let version = asked.version;
         let request = AddPartitionsToTxnRequest::decode(version, asked.body)?;
         if version < BATCHED_FROM {
-            return Ok(add_for_client(&asked, &request, out));
+            let of_client = AddPartitionsToTxnTransaction {
+                transactional_id: request.v3_and_below_transactional_id,
+                producer_id: request.v3_and_below_producer_id,
+                producer_epoch: request.v3_and_below_producer_epoch,
+                verify_only: false,
+                topics: request.v3_and_below_topics,
+            };
+            return Ok(add_for_client(&asked, &of_client, out));
         }
         if !asked.authorization(NAME).acts_for_cluster() {
-            let refused = ErrorCode::CLUSTER_AUTHORIZATION_FAILED;
-            encode_add_partitions_to_txn_response(out, version, refused, &[]);
+            let refused = AddPartitionsToTxnResponse {
+                error_code: ErrorCode::CLUSTER_AUTHORIZATION_FAILED,
+                ..AddPartitionsToTxnResponse::default()
+            };
+            refused.encode(out, version);
             return Ok(Served::Answered(BodyTail::Nothing));
         }
-        Ok(add_for_broker(&asked, &request, out))
+        Ok(add_for_broker(&asked, &request.transactions, out))
     }
 }
 
@@ -86,7 +99,7 @@ struct Rows {
 
 impl Rows {
     /// `client`: a client may not add an internal topic, as in Kafka, and needs Write on the others.
-    fn new(broker: &Broker, topics: &[NamedPartitions<'_>], client: Option<&Authorization<'_>>) -> Self {
+    fn new(broker: &Broker, topics: &[AddPartitionsToTxnTopic<'_>], client: Option<&Authorization<'_>>) -> Self {
         let may_write = |name: &str| {
             client.is_none_or(|authorization| authorization.allows(Operation::Write, ResourceType::Topic, name))
         };
@@ -96,9 +109,9 @@ impl Rows {
             refused: Vec::new(),
         };
         for topic in topics {
-            let row = image.topic(topic.topic);
-            let name = row.map_or_else(|| topic.topic.into(), |row| Arc::clone(&row.name));
-            let is_refused = (client.is_some() && row.is_some_and(|row| row.is_internal)) || !may_write(topic.topic);
+            let row = image.topic(topic.name);
+            let name = row.map_or_else(|| topic.name.into(), |row| Arc::clone(&row.name));
+            let is_refused = (client.is_some() && row.is_some_and(|row| row.is_internal)) || !may_write(topic.name);
             let refused = |index: &i32| {
                 if is_refused {
                     Some(ErrorCode::TOPIC_AUTHORIZATION_FAILED)
@@ -130,22 +143,32 @@ impl Rows {
         is_refused.then(|| self.refused.iter().map(code).collect())
     }
 
-    fn encode(&self, out: &mut Vec<u8>, version: i16, transactional_id: &str, errors: &[ErrorCode]) {
-        let topics: Vec<_> = self.topics.iter().map(NamedPartitions::of).collect();
-        let result = TransactionResult {
-            transactional_id,
-            topics: &topics,
-            errors,
+    /// The answer: an error for each row.
+    fn results(&self, errors: &[ErrorCode]) -> Vec<AddPartitionsToTxnTopicResult<'_>> {
+        let mut errors = errors.iter();
+        let mut row = |index: &i32| AddPartitionsToTxnPartitionResult {
+            partition_index: *index,
+            partition_error_code: errors.next().copied().unwrap_or(ErrorCode::UNKNOWN_SERVER_ERROR),
         };
-        encode_add_partitions_to_txn_response(out, version, ErrorCode::NONE, &[result]);
+        let topics = self.topics.iter().map(|(name, indexes)| AddPartitionsToTxnTopicResult {
+            name,
+            results_by_partition: indexes.iter().map(&mut row).collect(),
+        });
+        topics.collect()
+    }
+
+    /// Appends the answer to a client.
+    fn encode(&self, out: &mut Vec<u8>, version: i16, errors: &[ErrorCode]) {
+        let answer = AddPartitionsToTxnResponse {
+            results_by_topic_v3_and_below: self.results(errors),
+            ..AddPartitionsToTxnResponse::default()
+        };
+        answer.encode(out, version);
     }
 }
 
-fn add_for_client(asked: &Request<'_>, request: &AddPartitionsToTxnRequest<'_>, out: &mut Vec<u8>) -> Served {
+fn add_for_client(asked: &Request<'_>, one: &AddPartitionsToTxnTransaction<'_>, out: &mut Vec<u8>) -> Served {
     let version = asked.version;
-    let Some(one) = request.transactions.first() else {
-        return Served::Disconnect;
-    };
     let authorization = asked.authorization(NAME);
     let rows = Rows::new(asked.broker, &one.topics, Some(&authorization));
     let may_use_id = authorization.allows(Operation::Write, ResourceType::TransactionalId, one.transactional_id);
@@ -160,7 +183,7 @@ fn add_for_client(asked: &Request<'_>, request: &AddPartitionsToTxnRequest<'_>, 
         rows.refusal()
     };
     if let Some(errors) = refusal {
-        rows.encode(out, version, one.transactional_id, &errors);
+        rows.encode(out, version, &errors);
         return Served::Answered(BodyTail::Nothing);
     }
     let question = Add {
@@ -171,10 +194,10 @@ fn add_for_client(asked: &Request<'_>, request: &AddPartitionsToTxnRequest<'_>, 
         },
         partitions: rows.partitions().collect(),
     };
-    let encode = move |question: &Add, outcome: transit::Outcome, out: &mut Vec<u8>| {
+    let encode = move |_: &Add, outcome: transit::Outcome, out: &mut Vec<u8>| {
         let outcome = transit::for_version(outcome, version, FENCED_FROM);
         let errors = vec![outcome.err().unwrap_or(ErrorCode::NONE); rows.refused.len()];
-        rows.encode(out, version, &question.transactional_id, &errors);
+        rows.encode(out, version, &errors);
     };
     transit::serve(question, asked, encode, out)
 }
@@ -195,11 +218,15 @@ struct DelayedParts {
     deadline: Instant,
 }
 
-fn add_for_broker(asked: &Request<'_>, request: &AddPartitionsToTxnRequest<'_>, out: &mut Vec<u8>) -> Served {
+fn add_for_broker(
+    asked: &Request<'_>,
+    transactions: &[AddPartitionsToTxnTransaction<'_>],
+    out: &mut Vec<u8>,
+) -> Served {
     let (broker, version) = (asked.broker, asked.version);
-    let mut parts = Vec::with_capacity(request.transactions.len());
+    let mut parts = Vec::with_capacity(transactions.len());
     let mut watched: Vec<Arc<TransactionHome>> = Vec::new();
-    for one in &request.transactions {
+    for one in transactions {
         let rows = Rows::new(broker, &one.topics, None);
         let producer = Producer {
             id: one.producer_id,
@@ -287,22 +314,15 @@ impl DelayedParts {
     }
 
     fn encode(&self, out: &mut Vec<u8>) {
-        let topics: Vec<Vec<_>> = self
-            .parts
-            .iter()
-            .map(|part| part.rows.topics.iter().map(NamedPartitions::of).collect())
-            .collect();
-        let results: Vec<_> = self
-            .parts
-            .iter()
-            .zip(&topics)
-            .map(|(part, topics)| TransactionResult {
-                transactional_id: &part.transactional_id,
-                topics,
-                errors: &part.errors,
-            })
-            .collect();
-        encode_add_partitions_to_txn_response(out, self.version, ErrorCode::NONE, &results);
+        let results = self.parts.iter().map(|part| AddPartitionsToTxnResult {
+            transactional_id: &part.transactional_id,
+            topic_results: part.rows.results(&part.errors),
+        });
+        let answer = AddPartitionsToTxnResponse {
+            results_by_transaction: results.collect(),
+            ..AddPartitionsToTxnResponse::default()
+        };
+        answer.encode(out, self.version);
     }
 }
 

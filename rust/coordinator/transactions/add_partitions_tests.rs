@@ -7,29 +7,34 @@ use super::*;
 use crate::OFFSETS_TOPIC;
 use broker::TopicRow;
 use broker::testing::START_MS;
-use protocol::{AskedTransaction, Reader, Writer};
+use protocol::{Reader, Writer};
 
 const NONE: ErrorCode = ErrorCode::NONE;
 const UNKNOWN: ErrorCode = ErrorCode::UNKNOWN_TOPIC_OR_PARTITION;
 const CONCURRENT: ErrorCode = ErrorCode::CONCURRENT_TRANSACTIONS;
+
+fn topic<'a>(name: &'a str, partitions: &[i32]) -> AddPartitionsToTxnTopic<'a> {
+    let partitions = partitions.to_vec();
+    AddPartitionsToTxnTopic { name, partitions }
+}
 
 fn asked<'a>(
     transactional_id: &'a str,
     producer: Producer,
     verify_only: bool,
     partitions: &[i32],
-) -> AskedTransaction<'a> {
-    AskedTransaction {
+) -> AddPartitionsToTxnTransaction<'a> {
+    AddPartitionsToTxnTransaction {
         transactional_id,
         producer_id: producer.id,
         producer_epoch: producer.epoch,
         verify_only,
-        topics: vec![("t", partitions.to_vec())],
+        topics: vec![topic("t", partitions)],
     }
 }
 
 /// The codes of each transaction of a broker's request that is answered at once.
-fn add_many(world: &World, asked: &[AskedTransaction<'_>]) -> Vec<(String, Vec<ErrorCode>)> {
+fn add_many(world: &World, asked: &[AddPartitionsToTxnTransaction<'_>]) -> Vec<(String, Vec<ErrorCode>)> {
     let (error, results) = added_many(&world.try_add_many(asked, true).now());
     assert_eq!(error, NONE);
     results
@@ -156,8 +161,8 @@ fn internal_topic_is_added_by_brokers_alone() {
         ]
     );
     assert_eq!(world.states("a"), ["Empty"]);
-    let of_group = AskedTransaction {
-        topics: vec![(OFFSETS_TOPIC, vec![0])],
+    let of_group = AddPartitionsToTxnTransaction {
+        topics: vec![topic(OFFSETS_TOPIC, &[0])],
         ..asked("a", producer, false, &[])
     };
     assert_eq!(add_many(&world, &[of_group]), [row("a", &[NONE])]);
@@ -272,8 +277,8 @@ fn addition_that_is_pending_is_no_part_of_the_transaction_yet() {
 fn partition_that_the_image_lacks_is_added_for_the_broker_that_leads_it() {
     let world = World::new();
     let producer = world.init("a");
-    let topics = vec![("new", vec![0])];
-    let asked = AskedTransaction {
+    let topics = vec![topic("new", &[0])];
+    let asked = AddPartitionsToTxnTransaction {
         topics,
         ..asked("a", producer, false, &[])
     };

@@ -13,10 +13,14 @@ use parking_lot::Mutex;
 
 use base::error::ErrorCode;
 use broker::{Ask, Attempt, Broker, Channel, Peers, VerificationRequest, Verifying, Waiter};
-use protocol::add_partitions_to_txn::MAX_VERSION;
-use protocol::{
-    ApiTable, AskedTransaction, decode_add_partitions_to_txn_response, encode_add_partitions_to_txn_request,
+use protocol::ApiTable;
+use protocol::messages::Message;
+use protocol::messages::add_partitions_to_txn::{
+    AddPartitionsToTxnRequest, AddPartitionsToTxnResponse, AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction,
 };
+
+/// The version that brokers send.
+const VERSION: i16 = AddPartitionsToTxnRequest::LAST_VERSION;
 
 /// The most transactions in one request.
 const MAX_TRANSACTIONS: usize = 1000;
@@ -137,11 +141,14 @@ fn send(
     retries: u32,
 ) {
     let mut body = Vec::new();
-    let transactions: Vec<_> = batch.iter().map(|(asked, _)| transaction(asked)).collect();
-    encode_add_partitions_to_txn_request(&mut body, &transactions);
+    let request = AddPartitionsToTxnRequest {
+        transactions: batch.iter().map(|(asked, _)| transaction(asked)).collect(),
+        ..AddPartitionsToTxnRequest::default()
+    };
+    request.encode(&mut body, VERSION);
     let ask = Ask {
         api_key: ApiTable::ADD_PARTITIONS_TO_TXN,
-        api_version: MAX_VERSION,
+        api_version: VERSION,
         body,
     };
     let (queues, next_peers) = (Arc::clone(queues), Arc::clone(peers));
@@ -172,16 +179,19 @@ fn send(
     }
 }
 
-fn transaction(asked: &VerificationRequest) -> AskedTransaction<'_> {
-    let mut topics: Vec<(&str, Vec<i32>)> = Vec::new();
+fn transaction(asked: &VerificationRequest) -> AddPartitionsToTxnTransaction<'_> {
+    let mut topics: Vec<AddPartitionsToTxnTopic<'_>> = Vec::new();
     for (topic, index) in &asked.partitions {
-        match topics.iter_mut().find(|(known, _)| **known == **topic) {
-            Some((_, indexes)) if indexes.contains(index) => {}
-            Some((_, indexes)) => indexes.push(*index),
-            None => topics.push((topic, vec![*index])),
+        match topics.iter_mut().find(|known| *known.name == **topic) {
+            Some(known) if known.partitions.contains(index) => {}
+            Some(known) => known.partitions.push(*index),
+            None => topics.push(AddPartitionsToTxnTopic {
+                name: topic,
+                partitions: vec![*index],
+            }),
         }
     }
-    AskedTransaction {
+    AddPartitionsToTxnTransaction {
         transactional_id: &asked.transactional_id,
         producer_id: asked.producer_id,
         producer_epoch: asked.producer_epoch,
@@ -192,23 +202,31 @@ fn transaction(asked: &VerificationRequest) -> AskedTransaction<'_> {
 
 /// Gives each question its part of the answer. Returns the questions to ask again.
 fn give(batch: Vec<Question>, answer: Option<&[u8]>, may_ask_again: bool) -> Vec<Question> {
-    let decoded = answer.and_then(|body| decode_add_partitions_to_txn_response(body).ok());
-    let mut by_id: HashMap<String, Vec<(String, i32, ErrorCode)>> = HashMap::new();
-    let error = match decoded {
+    let decoded = answer.and_then(|body| AddPartitionsToTxnResponse::decode(VERSION, body).ok());
+    let error = match decoded.as_ref().map(|response| response.error_code) {
         None => ErrorCode::NETWORK_EXCEPTION,
-        Some((ErrorCode::NONE, rows)) => {
-            by_id.extend(rows);
-            ErrorCode::UNKNOWN_SERVER_ERROR // of a partition that the answer lacks
-        }
-        Some((error, _)) => error,
+        Some(ErrorCode::NONE) => ErrorCode::UNKNOWN_SERVER_ERROR, // of a partition that the answer lacks
+        Some(error) => error,
     };
+    let results = decoded.filter(|response| response.error_code == ErrorCode::NONE);
+    let results = results.map_or_else(Vec::new, |response| response.results_by_transaction);
+    let by_id: HashMap<_, _> = results
+        .iter()
+        .map(|result| (result.transactional_id, &result.topic_results))
+        .collect();
     let mut again = Vec::new();
     for (asked, slot) in batch {
         let rows = by_id.get(&*asked.transactional_id);
         let code = |(topic, index): &(Arc<str>, i32)| {
-            let mut rows = rows.into_iter().flatten();
-            let row = rows.find(|(name, partition, _)| **name == **topic && partition == index);
-            row.map_or(error, |(_, _, code)| *code)
+            let mut of_topic = rows
+                .into_iter()
+                .flat_map(|topics| *topics)
+                .filter(|result| *result.name == **topic);
+            let row = of_topic.find_map(|result| {
+                let mut rows = result.results_by_partition.iter();
+                rows.find(|row| row.partition_index == *index)
+            });
+            row.map_or(error, |row| row.partition_error_code)
         };
         let codes: Vec<_> = asked.partitions.iter().map(code).collect();
         if may_ask_again && asked.is_added && codes.contains(&ErrorCode::CONCURRENT_TRANSACTIONS) {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::super::testing::{Sent, World, answer_added, waiter};
 use super::*;
 use broker::testing::Calls;
-use protocol::{AddPartitionsToTxnRequest, TransactionToAdd};
 
 const OTHER: i32 = 2;
 const NONE: ErrorCode = ErrorCode::NONE;
@@ -33,7 +32,7 @@ fn poll(world: &World, asked: &mut Box<dyn Verifying>) -> Option<Vec<ErrorCode>>
 /// The transactional ids and partitions of a request.
 fn rows(sent: &Sent) -> Vec<(String, Vec<i32>)> {
     let request = AddPartitionsToTxnRequest::decode(5, &sent.ask.body).unwrap();
-    let row = |one: &TransactionToAdd<'_>| {
+    let row = |one: &AddPartitionsToTxnTransaction<'_>| {
         let indexes = one.topics.iter().flat_map(|topic| topic.partitions.clone());
         (one.transactional_id.to_owned(), indexes.collect())
     };
@@ -60,7 +59,7 @@ fn question_is_sent_at_once_and_answered_by_its_rows() {
     assert_eq!((one.producer_id, one.producer_epoch, one.verify_only), (7, 3, false));
     assert_eq!(poll(&world, &mut asked), None);
     let abortable = ErrorCode::TRANSACTION_ABORTABLE;
-    let answer = answer_added(NONE, &[("a", &[(0, NONE), (2, abortable)])]);
+    let answer = answer_added(NONE, "t", &[("a", &[(0, NONE), (2, abortable)])]);
     sent.answer(&answer);
     assert_eq!(poll(&world, &mut asked), Some(vec![abortable, NONE, abortable]));
 }
@@ -83,12 +82,12 @@ fn questions_that_come_while_a_request_is_under_way_go_together_in_the_next() {
     let mut second = ask(&world, "b", &[1]);
     let mut third = ask(&world, "c", &[2]);
     assert!(world.peers.take().is_empty());
-    sent.answer(&answer_added(NONE, &[("a", &[(0, NONE)])]));
+    sent.answer(&answer_added(NONE, "t", &[("a", &[(0, NONE)])]));
     assert_eq!(poll(&world, &mut first), Some(vec![NONE]));
     let next = world.peers.take_one();
     assert_eq!(rows(&next), [row("b", &[1]), row("c", &[2])]);
     let fenced = ErrorCode::PRODUCER_FENCED;
-    next.answer(&answer_added(NONE, &[("c", &[(2, NONE)]), ("b", &[(1, fenced)])]));
+    next.answer(&answer_added(NONE, "t", &[("c", &[(2, NONE)]), ("b", &[(1, fenced)])]));
     assert_eq!(poll(&world, &mut second), Some(vec![fenced]));
     assert_eq!(poll(&world, &mut third), Some(vec![NONE]));
     assert!(world.peers.take().is_empty());
@@ -112,12 +111,12 @@ fn id_is_in_a_request_once_and_the_next_question_about_it_goes_in_the_next_reque
     sent.lose();
     let next = world.peers.take_one();
     assert_eq!(rows(&next), [row("a", &[0]), row("b", &[0])]);
-    next.answer(&answer_added(NONE, &[("a", &[(0, NONE)]), ("b", &[(0, NONE)])]));
+    next.answer(&answer_added(NONE, "t", &[("a", &[(0, NONE)]), ("b", &[(0, NONE)])]));
     assert_eq!(poll(&world, &mut asked[0]), Some(vec![NONE]));
     assert_eq!(poll(&world, &mut asked[1]), None);
     let last = world.peers.take_one();
     assert_eq!(rows(&last), [row("a", &[1])]);
-    last.answer(&answer_added(NONE, &[("a", &[(1, ErrorCode::PRODUCER_FENCED)])]));
+    last.answer(&answer_added(NONE, "t", &[("a", &[(1, ErrorCode::PRODUCER_FENCED)])]));
     assert_eq!(poll(&world, &mut asked[1]), Some(vec![ErrorCode::PRODUCER_FENCED]));
 }
 
@@ -156,9 +155,9 @@ fn wrong_answer_grants_no_partition() {
     let cases: [(Vec<u8>, [ErrorCode; 2]); 5] = [
         (Vec::new(), [LOST; 2]),
         (vec![9; 40], [LOST; 2]),
-        (answer_added(NONE, &[("b", &[(0, NONE), (1, NONE)])]), [unknown; 2]),
-        (answer_added(NONE, &[("a", &[(1, NONE)])]), [unknown, NONE]),
-        (answer_added(refused, &[]), [refused; 2]),
+        (answer_added(NONE, "t", &[("b", &[(0, NONE), (1, NONE)])]), [unknown; 2]),
+        (answer_added(NONE, "t", &[("a", &[(1, NONE)])]), [unknown, NONE]),
+        (answer_added(refused, "t", &[]), [refused; 2]),
     ];
     for (answer, expected) in cases {
         let world = World::new();
@@ -182,7 +181,7 @@ fn answer_wakes_the_waiter_and_a_due_question_is_answered_without_it() {
     world
         .peers
         .take_one()
-        .answer(&answer_added(NONE, &[("a", &[(0, NONE)])]));
+        .answer(&answer_added(NONE, "t", &[("a", &[(0, NONE)])]));
     world.peers.take_one().lose();
     let woken = calls.map(|calls| calls.0.lock().len());
     assert_eq!(woken, [1, 0, 1]);
@@ -193,7 +192,7 @@ fn answer_wakes_the_waiter_and_a_due_question_is_answered_without_it() {
 fn addition_that_meets_the_markers_of_the_last_transaction_is_asked_again_with_growing_pauses() {
     let world = World::new();
     let mut asked = ask(&world, "a", &[0]);
-    let concurrent = answer_added(NONE, &[("a", &[(0, ErrorCode::CONCURRENT_TRANSACTIONS)])]);
+    let concurrent = answer_added(NONE, "t", &[("a", &[(0, ErrorCode::CONCURRENT_TRANSACTIONS)])]);
     world.peers.take_one().answer(&concurrent);
     for pause_ms in [1, 2, 4, 8, 16, 32, 64, 128] {
         assert_eq!(poll(&world, &mut asked), None);
@@ -216,14 +215,14 @@ fn addition_that_is_asked_again_holds_up_no_other_question() {
     let mut asked = [ask(&world, "a", &[0]), ask(&world, "b", &[0])];
     sent.lose();
     let concurrent = ErrorCode::CONCURRENT_TRANSACTIONS;
-    let answer = answer_added(NONE, &[("a", &[(0, concurrent)]), ("b", &[(0, NONE)])]);
+    let answer = answer_added(NONE, "t", &[("a", &[(0, concurrent)]), ("b", &[(0, NONE)])]);
     world.peers.take_one().answer(&answer);
     assert_eq!(poll(&world, &mut asked[1]), Some(vec![NONE]));
     let again = world.peers.take_one();
     let mut next = ask(&world, "c", &[1]);
     let other = world.peers.take_one();
     assert_eq!((rows(&other), other.pause.is_zero()), (vec![row("c", &[1])], true));
-    again.answer(&answer_added(NONE, &[("a", &[(0, NONE)])]));
+    again.answer(&answer_added(NONE, "t", &[("a", &[(0, NONE)])]));
     assert_eq!(poll(&world, &mut asked[0]), Some(vec![NONE]));
     let _waits = ask(&world, "d", &[0]);
     assert!(world.peers.take().is_empty(), "one request is under way");
@@ -234,7 +233,7 @@ fn addition_that_is_asked_again_holds_up_no_other_question() {
 
 #[test]
 fn addition_that_is_asked_again_in_vain_gets_the_error_of_the_last_answer() {
-    let concurrent = answer_added(NONE, &[("a", &[(0, ErrorCode::CONCURRENT_TRANSACTIONS)])]);
+    let concurrent = answer_added(NONE, "t", &[("a", &[(0, ErrorCode::CONCURRENT_TRANSACTIONS)])]);
     for is_lost in [true, false] {
         let world = World::new();
         let mut asked = ask(&world, "a", &[0]);
@@ -244,7 +243,7 @@ fn addition_that_is_asked_again_in_vain_gets_the_error_of_the_last_answer() {
             again.lose();
             LOST
         } else {
-            again.answer(&answer_added(NONE, &[("a", &[(0, ErrorCode::PRODUCER_FENCED)])]));
+            again.answer(&answer_added(NONE, "t", &[("a", &[(0, ErrorCode::PRODUCER_FENCED)])]));
             ErrorCode::PRODUCER_FENCED
         };
         assert_eq!(poll(&world, &mut asked), Some(vec![expected]));
@@ -261,7 +260,7 @@ fn verification_that_meets_the_markers_of_the_last_transaction_is_answered_at_on
     world
         .peers
         .take_one()
-        .answer(&answer_added(NONE, &[("a", &[(0, concurrent)])]));
+        .answer(&answer_added(NONE, "t", &[("a", &[(0, concurrent)])]));
     assert_eq!(poll(&world, &mut asked), Some(vec![concurrent]));
     assert!(world.peers.take().is_empty());
 }

@@ -33,7 +33,7 @@ use storage::{LogConfig, LogContext, ProducerStateConfig};
 pub use log::{LoggedMarker, home_of};
 pub use wire::{
     Claimed, Member, NO_MEMBER, add_body, add_offsets_body, add_rows, added_many, answer_added, answer_markers,
-    claimed, init_body, marker_codes, txn_commit_body,
+    claimed, init_body, marker_codes, markers_body, txn_commit_body,
 };
 
 /// The second replica of replicated topics.

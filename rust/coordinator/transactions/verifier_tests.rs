@@ -130,7 +130,7 @@ fn question_about_an_id_of_another_coordinator_goes_to_that_broker() {
     let mut asked = later(ask(&world, asked("a", Known { id: 7, epoch: 0 }, false)));
     let sent = world.peers.take_one();
     assert_eq!(sent.node_id, FOLLOWER);
-    sent.answer(&answer_added(NONE, &[("a", &[(0, NONE), (1, NONE)])]));
+    sent.answer(&answer_added(NONE, "t", &[("a", &[(0, NONE), (1, NONE)])]));
     assert_eq!(world.attempt(false, |attempt| asked.poll(attempt)), Some(vec![NONE; 2]));
 }
 

@@ -14,7 +14,12 @@ use broker::{
     Api, Attempt, Awaited, BodyTail, CLUSTER_NAME, Delayed, Executor, Handover, Marker, Operation, Partition, Request,
     ResourceType, Served, Thread, Tried, WaitKind, Waiter,
 };
-use protocol::{ApiTable, NamedPartitions, WireError, WriteTxnMarkersRequest, encode_write_txn_markers_response};
+use protocol::messages::Message;
+use protocol::messages::write_txn_markers::{
+    WritableTxnMarkerPartitionResult, WritableTxnMarkerResult, WritableTxnMarkerTopic, WritableTxnMarkerTopicResult,
+    WriteTxnMarkersRequest, WriteTxnMarkersResponse,
+};
+use protocol::{ApiTable, WireError};
 
 /// A request with more bytes than this is not served on a network loop.
 const MANY_BYTES: usize = 4 << 10;
@@ -23,14 +28,20 @@ const MANY_BYTES: usize = 4 << 10;
 pub struct WriteTxnMarkers;
 
 struct Row {
+    index: i32,
     code: ErrorCode,
     waits: Option<(Arc<Partition>, Awaited)>,
 }
 
 struct MarkerRows {
     producer_id: i64,
-    topics: Vec<(String, Vec<i32>)>,
-    rows: Vec<Row>,
+    topics: Vec<(String, Vec<Row>)>,
+}
+
+impl MarkerRows {
+    fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.topics.iter().flat_map(|(_, rows)| rows)
+    }
 }
 
 struct DelayedMarkers {
@@ -60,11 +71,11 @@ impl Api for WriteTxnMarkers {
             let marker = Marker {
                 producer_id: one.producer_id,
                 producer_epoch: one.producer_epoch,
-                is_commit: one.is_commit,
+                is_commit: one.transaction_result,
                 coordinator_epoch: one.coordinator_epoch,
                 transaction_version: i16::from(one.transaction_version),
             };
-            let by = match (acts_for_cluster, may_alter && !one.is_commit) {
+            let by = match (acts_for_cluster, may_alter && !one.transaction_result) {
                 (true, _) => Some(MarkerBy::Coordinator),
                 (false, true) => Some(MarkerBy::Client),
                 (false, false) => None,
@@ -75,10 +86,8 @@ impl Api for WriteTxnMarkers {
             };
             markers.push(write_all(one.producer_id, &one.topics, write));
         }
-        let waits = markers
-            .iter()
-            .flat_map(|one| &one.rows)
-            .filter_map(|row| row.waits.as_ref());
+        let rows = markers.iter().flat_map(MarkerRows::rows);
+        let waits = rows.filter_map(|row| row.waits.as_ref());
         let delayed = DelayedMarkers {
             version: asked.version,
             watched: waits.map(|(partition, _)| Arc::clone(partition)).collect(),
@@ -95,30 +104,22 @@ impl Api for WriteTxnMarkers {
 
 fn write_all(
     producer_id: i64,
-    topics: &[NamedPartitions<'_>],
+    topics: &[WritableTxnMarkerTopic<'_>],
     write: impl Fn(&str, i32) -> Result<(Arc<Partition>, Awaited), ErrorCode>,
 ) -> MarkerRows {
-    let mut rows = Vec::new();
-    for topic in topics {
-        for index in &topic.partitions {
-            rows.push(match write(topic.topic, *index) {
-                Err(code) => Row { code, waits: None },
-                Ok((_, awaited)) if awaited.is_nothing() => Row {
-                    code: ErrorCode::NONE,
-                    waits: None,
-                },
-                Ok(waits) => Row {
-                    code: ErrorCode::NONE,
-                    waits: Some(waits),
-                },
-            });
-        }
-    }
-    let owned = |topic: &NamedPartitions<'_>| (topic.topic.to_owned(), topic.partitions.clone());
+    let row = |topic: &str, index: i32| {
+        let written = write(topic, index);
+        let code = written.as_ref().err().copied().unwrap_or(ErrorCode::NONE);
+        let waits = written.ok().filter(|(_, awaited)| !awaited.is_nothing());
+        Row { index, code, waits }
+    };
+    let of = |topic: &WritableTxnMarkerTopic<'_>| {
+        let rows = topic.partition_indexes.iter().map(|index| row(topic.name, *index));
+        (topic.name.to_owned(), rows.collect())
+    };
     MarkerRows {
         producer_id,
-        topics: topics.iter().map(owned).collect(),
-        rows,
+        topics: topics.iter().map(of).collect(),
     }
 }
 
@@ -126,7 +127,8 @@ impl DelayedMarkers {
     /// Ends the rows that have nothing left to wait for, all rows when they are due. Whether none is left.
     fn poll(&mut self, is_due: bool) -> bool {
         let mut is_done = true;
-        for row in self.markers.iter_mut().flat_map(|one| &mut one.rows) {
+        let topics = self.markers.iter_mut().flat_map(|one| &mut one.topics);
+        for row in topics.flat_map(|(_, rows)| rows) {
             let Some((partition, awaited)) = &row.waits else {
                 continue;
             };
@@ -147,17 +149,23 @@ impl DelayedMarkers {
     }
 
     fn encode(&self, out: &mut Vec<u8>) {
-        let topics = self
-            .markers
-            .iter()
-            .map(|one| one.topics.iter().map(NamedPartitions::of).collect());
-        let topics: Vec<Vec<NamedPartitions<'_>>> = topics.collect();
-        let codes = |one: &MarkerRows| -> Vec<_> { one.rows.iter().map(|row| row.code).collect() };
-        let codes: Vec<Vec<ErrorCode>> = self.markers.iter().map(codes).collect();
-        let rows = self.markers.iter().zip(&topics).zip(&codes);
-        let rows = rows.map(|((one, topics), codes)| (one.producer_id, topics.as_slice(), codes.as_slice()));
-        let rows: Vec<_> = rows.collect();
-        encode_write_txn_markers_response(out, self.version, &rows);
+        let row = |row: &Row| WritableTxnMarkerPartitionResult {
+            partition_index: row.index,
+            error_code: row.code,
+        };
+        let markers = self.markers.iter().map(|one| WritableTxnMarkerResult {
+            producer_id: one.producer_id,
+            topics: one
+                .topics
+                .iter()
+                .map(|(name, rows)| WritableTxnMarkerTopicResult {
+                    name,
+                    partitions: rows.iter().map(row).collect(),
+                })
+                .collect(),
+        });
+        let markers = markers.collect();
+        WriteTxnMarkersResponse { markers }.encode(out, self.version);
     }
 }
 

@@ -1,26 +1,29 @@
 //! Markers as other brokers and clients send them.
 
 use super::super::table::Producer;
-use super::super::testing::{FOLLOWER, World, marker_codes};
+use super::super::testing::{FOLLOWER, World, marker_codes, markers_body};
 use super::*;
-use protocol::MarkerToSend;
+use protocol::messages::write_txn_markers::WritableTxnMarker;
 
 const NONE: ErrorCode = ErrorCode::NONE;
 const PRODUCER: Producer = Producer { id: 7, epoch: 0 };
 
-fn marker(is_commit: bool, coordinator_epoch: i32, partitions: &[i32]) -> MarkerToSend<'static> {
-    MarkerToSend {
+fn marker(is_commit: bool, coordinator_epoch: i32, partitions: &[i32]) -> WritableTxnMarker<'static> {
+    WritableTxnMarker {
         producer_id: PRODUCER.id,
         producer_epoch: PRODUCER.epoch,
-        is_commit,
+        transaction_result: is_commit,
         coordinator_epoch,
         transaction_version: 0,
-        topics: vec![("t", partitions.to_vec())],
+        topics: vec![WritableTxnMarkerTopic {
+            name: "t",
+            partition_indexes: partitions.to_vec(),
+        }],
     }
 }
 
 /// The code of each row of a request that is answered at once.
-fn send(world: &World, markers: &[MarkerToSend<'_>], is_broker: bool) -> Vec<ErrorCode> {
+fn send(world: &World, markers: &[WritableTxnMarker<'_>], is_broker: bool) -> Vec<ErrorCode> {
     marker_codes(&world.try_markers(markers, is_broker).now())
 }
 
@@ -31,7 +34,7 @@ fn markers_of_a_broker_are_written_to_each_partition() {
     for (producer, index) in [(PRODUCER, 0), (PRODUCER, 2), (other, 0)] {
         assert_eq!(world.write("t", index, producer, 0), NONE);
     }
-    let abort = MarkerToSend {
+    let abort = WritableTxnMarker {
         producer_id: other.id,
         producer_epoch: other.epoch,
         ..marker(false, 4, &[0])
@@ -62,7 +65,7 @@ fn abort_of_a_client_carries_no_epoch_of_the_future() {
     let world = World::new();
     assert_eq!(world.write("t", 0, PRODUCER, 0), NONE);
     let forged = marker(false, i32::MAX, &[0]);
-    let in_epoch = |producer_epoch, asked: MarkerToSend<'static>| MarkerToSend {
+    let in_epoch = |producer_epoch, asked: WritableTxnMarker<'static>| WritableTxnMarker {
         producer_epoch,
         ..asked
     };
@@ -119,7 +122,7 @@ fn marker_of_an_earlier_coordinator_is_refused() {
 fn marker_of_version_2_needs_a_raised_epoch() {
     let world = World::new();
     assert_eq!(world.write("t", 0, PRODUCER, 0), NONE);
-    let of_version_2 = |producer_epoch| MarkerToSend {
+    let of_version_2 = |producer_epoch| WritableTxnMarker {
         producer_epoch,
         transaction_version: 2,
         ..marker(true, 0, &[0])
@@ -169,8 +172,7 @@ fn marker_whose_partition_gets_another_leader_while_it_waits_is_refused() {
 #[test]
 fn large_request_is_left_to_another_thread_and_a_lying_one_closes_the_connection() {
     let world = World::new();
-    let mut body = Vec::new();
-    protocol::encode_write_txn_markers_request(&mut body, &[marker(true, 0, &vec![0; 2000])]);
+    let body = markers_body(&[marker(true, 0, &vec![0; 2000])]);
     let api = (ApiTable::WRITE_TXN_MARKERS, 2);
     let (served, _) = world.try_serve(api.0, api.1, &body, true, Executor::Loop);
     assert!(matches!(

@@ -10,34 +10,39 @@ use crate::proof::ProofStage;
 use base::error::ErrorCode;
 use broker::{ClientInfo, UNRESOLVED};
 use client::nonce;
+use protocol::WireError;
+use protocol::messages::Message;
+use protocol::messages::sasl_authenticate::{SaslAuthenticateRequest, SaslAuthenticateResponse};
+use protocol::messages::sasl_handshake::{SaslHandshakeRequest, SaslHandshakeResponse};
 use protocol::scram::server::{ClientFirst, ScramCredential, ScramExchange, ScramMechanism};
 use protocol::scram::{MECHANISM, Refused, USER};
-use protocol::{WireError, sasl};
 
 /// Answers `SaslHandshake`.
 pub fn handshake(
+    version: i16,
     body: &[u8],
     framing: Framing,
     connection: &mut Connection,
     context: &Context<'_>,
 ) -> Result<(), WireError> {
-    let mechanism = sasl::decode_handshake(body)?;
+    let mechanism = SaslHandshakeRequest::decode(version, body)?.mechanism;
     let code = match context.proof.verifier_for(&connection.client.listener) {
         Some(_) if mechanism == MECHANISM => ErrorCode::NONE,
         Some(_) => ErrorCode::UNSUPPORTED_SASL_MECHANISM,
         None => ErrorCode::ILLEGAL_SASL_STATE,
     };
-    let mechanisms: &[&str] = if code == ErrorCode::ILLEGAL_SASL_STATE {
-        &[]
-    } else {
-        &[MECHANISM]
+    let response = SaslHandshakeResponse {
+        error_code: code,
+        mechanisms: if code == ErrorCode::ILLEGAL_SASL_STATE {
+            Vec::new()
+        } else {
+            vec![MECHANISM]
+        },
     };
     if code == ErrorCode::NONE {
         connection.proof = ProofStage::Agreed;
     }
-    answer(connection.answer_box(), framing, |out| {
-        sasl::encode_handshake_response(out, code, mechanisms);
-    });
+    answer(connection.answer_box(), framing, |out| response.encode(out, version));
     connection.is_closing |= code == ErrorCode::UNSUPPORTED_SASL_MECHANISM;
     Ok(())
 }
@@ -50,26 +55,32 @@ pub fn authenticate(
     connection: &mut Connection,
     context: &Context<'_>,
 ) -> Result<(), WireError> {
-    let token = sasl::decode_token(version, body)?;
+    let token = SaslAuthenticateRequest::decode(version, body)?.auth_bytes;
     let stage = std::mem::take(&mut connection.proof);
     let outcome = match (context.proof.verifier_for(&connection.client.listener), stage) {
-        (Some(verifier), ProofStage::Agreed) => challenge(verifier, &body[token]).map(|(exchange, message)| {
+        (Some(verifier), ProofStage::Agreed) => challenge(verifier, token).map(|(exchange, message)| {
             connection.proof = ProofStage::Challenged(Box::new(exchange));
             message
         }),
-        (Some(_), ProofStage::Challenged(exchange)) => exchange.finish(&body[token]).inspect(|_| admit(connection)),
+        (Some(_), ProofStage::Challenged(exchange)) => exchange.finish(token).inspect(|_| admit(connection)),
         _ => {
-            let message = Some("There is no handshake that this could belong to");
-            answer(connection.answer_box(), framing, |out| {
-                sasl::encode_token_response(version, out, (ErrorCode::ILLEGAL_SASL_STATE, message), &[], 0);
-            });
+            let refusal = SaslAuthenticateResponse {
+                error_code: ErrorCode::ILLEGAL_SASL_STATE,
+                error_message: Some("There is no handshake that this could belong to"),
+                ..SaslAuthenticateResponse::default()
+            };
+            answer(connection.answer_box(), framing, |out| refusal.encode(out, version));
             return Ok(());
         }
     };
     match outcome {
-        Ok(message) => answer(connection.answer_box(), framing, |out| {
-            sasl::encode_token_response(version, out, (ErrorCode::NONE, None), message.as_bytes(), 0);
-        }),
+        Ok(message) => {
+            let response = SaslAuthenticateResponse {
+                auth_bytes: message.as_bytes(),
+                ..SaslAuthenticateResponse::default()
+            };
+            answer(connection.answer_box(), framing, |out| response.encode(out, version));
+        }
         Err(reason) => {
             let client = &connection.client;
             context.broker.log(&format!(
@@ -77,10 +88,12 @@ pub fn authenticate(
                 client.host, client.listener
             ));
             // the client gets no more details than this message
-            let message = Some("Authentication failed: the secret of the brokers was not proven");
-            answer(connection.answer_box(), framing, |out| {
-                sasl::encode_token_response(version, out, (ErrorCode::SASL_AUTHENTICATION_FAILED, message), &[], 0);
-            });
+            let refusal = SaslAuthenticateResponse {
+                error_code: ErrorCode::SASL_AUTHENTICATION_FAILED,
+                error_message: Some("Authentication failed: the secret of the brokers was not proven"),
+                ..SaslAuthenticateResponse::default()
+            };
+            answer(connection.answer_box(), framing, |out| refusal.encode(out, version));
             connection.is_closing = true;
         }
     }

@@ -12,20 +12,26 @@ use crate::sasl::SaslOutcome;
 use crate::sasl::bearer::INVALID_TOKEN;
 use base::error::ErrorCode;
 use broker::{ClientInfo, Principal, UNRESOLVED};
-use protocol::{WireError, sasl};
+use protocol::WireError;
+use protocol::messages::Message;
+use protocol::messages::sasl_authenticate::{SaslAuthenticateRequest, SaslAuthenticateResponse};
+use protocol::messages::sasl_handshake::{SaslHandshakeRequest, SaslHandshakeResponse};
 
 /// Answers `SaslHandshake` on a listener with SASL.
 pub fn handshake(version: i16, body: &[u8], framing: Framing, connection: &mut Connection) -> Result<(), WireError> {
-    let mechanism = sasl::decode_handshake(body)?;
+    let mechanism = SaslHandshakeRequest::decode(version, body)?.mechanism;
     let Some(authentication) = &mut connection.authentication else {
         return Ok(());
     };
     let code = authentication.agree(mechanism, version == 0);
     let mechanisms = &authentication.settings().mechanisms;
-    let mechanisms: Vec<&str> = mechanisms.iter().map(|one| one.name()).collect();
-    answer(connection.answer_box(), framing, |out| {
-        sasl::encode_handshake_response(out, code, &mechanisms);
-    });
+    let response = SaslHandshakeResponse {
+        error_code: code,
+        mechanisms: mechanisms.iter().map(|it| it.name()).collect(),
+    };
+    let mut answered = Outbox::default();
+    answer(&mut answered, framing, |out| response.encode(out, version));
+    connection.answer_box().append(&mut answered);
     connection.is_closing |= code != ErrorCode::NONE; // B
     Ok(())
 }
@@ -38,14 +44,17 @@ pub fn authenticate(
     connection: &mut Connection,
     context: &mut Context<'_>,
 ) -> Result<(), WireError> {
-    let token = sasl::decode_token(version, body)?;
+    let token = SaslAuthenticateRequest::decode(version, body)?.auth_bytes;
     let before = connection.authentication.as_ref();
     let is_denied = before.is_some_and(|it| it.is_denied());
     let mechanism = before.and_then(|it| it.agreed());
-    if let Some((message, lifetime_ms)) = prove(&body[token], connection, context) {
-        answer(connection.answer_box(), framing, |out| {
-            sasl::encode_token_response(version, out, (ErrorCode::NONE, None), &message, lifetime_ms);
-        });
+    if let Some((message, lifetime_ms)) = prove(token, connection, context) {
+        let response = SaslAuthenticateResponse {
+            auth_bytes: &message,
+            session_lifetime_ms: lifetime_ms,
+            ..SaslAuthenticateResponse::default()
+        };
+        answer(connection.answer_box(), framing, |out| response.encode(out, version));
     } else {
         let refusal = refusal(version, mechanism, is_denied, framing);
         refuse_later(refusal, framing, connection, context); // C
@@ -107,10 +116,12 @@ fn refusal(version: i16, mechanism: Option<&str>, is_denied: bool, framing: Fram
         None => "Authentication failed: Invalid credentials".to_owned(),
     };
     let mut refusal = Outbox::default();
-    let error = (ErrorCode::SASL_AUTHENTICATION_FAILED, Some(message.as_str()));
-    answer(&mut refusal, framing, |out| {
-        sasl::encode_token_response(version, out, error, &[], 0);
-    });
+    let response = SaslAuthenticateResponse {
+        error_code: ErrorCode::SASL_AUTHENTICATION_FAILED,
+        error_message: Some(&message),
+        ..SaslAuthenticateResponse::default()
+    };
+    answer(&mut refusal, framing, |out| response.encode(out, version));
     refusal
 }
 

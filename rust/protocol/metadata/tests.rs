@@ -19,22 +19,9 @@ fn empty_list_is_all_topics_in_version_0_and_none_from_version_1_on() {
 }
 
 #[test]
-fn auto_creation_is_allowed_before_the_field_exists() {
-    assert!(decode(3, &[0, 0, 0, 0]).unwrap().allow_auto_topic_creation);
-    assert!(!decode(4, &[0, 0, 0, 0, 0]).unwrap().allow_auto_topic_creation);
-}
-
-#[test]
 fn topic_by_id_is_refused_before_version_12() {
     let by_id = [&[2][..], &[7; 16], &[0, 0, 1, 0, 0, 0]].concat();
     let request = decode(10, &by_id).unwrap();
     assert_eq!(request.refusal(10), Some(ErrorCode::INVALID_REQUEST));
     assert_eq!(request.refusal(12), None);
-}
-
-#[test]
-fn unknown_versions_are_refused() {
-    for version in [-1, 14] {
-        assert_eq!(decode(version, &[0; 64]), Err(WireError::UnsupportedVersion));
-    }
 }

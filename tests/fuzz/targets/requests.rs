@@ -5,14 +5,18 @@ use std::fmt::Debug;
 use protocol::list_offsets::decode_follower_response;
 use protocol::messages::Message;
 use protocol::messages::add_offsets_to_txn::AddOffsetsToTxnRequest;
+use protocol::messages::add_partitions_to_txn::{AddPartitionsToTxnRequest, AddPartitionsToTxnResponse};
+use protocol::messages::adopt_segments::AdoptSegmentsRequest;
 use protocol::messages::end_txn::EndTxnRequest;
 use protocol::messages::find_coordinator::FindCoordinatorRequest;
 use protocol::messages::heartbeat::HeartbeatRequest;
 use protocol::messages::init_producer_id::InitProducerIdRequest;
+use protocol::messages::sasl_authenticate::{SaslAuthenticateRequest, SaslAuthenticateResponse};
+use protocol::messages::sasl_handshake::{SaslHandshakeRequest, SaslHandshakeResponse};
+use protocol::messages::write_txn_markers::{WriteTxnMarkersRequest, WriteTxnMarkersResponse};
 use protocol::{
-    AddPartitionsToTxnRequest, AdoptSegmentsRequest, ApiVersionsRequest, ListOffsetsRequest, MetadataRequest,
-    OffsetCommitRequest, OffsetFetchRequest, TxnOffsetCommitRequest, WireError, WriteTxnMarkersRequest,
-    decode_add_partitions_to_txn_response, decode_write_txn_markers_response, sasl,
+    ApiVersionsRequest, ListOffsetsRequest, MetadataRequest, OffsetCommitRequest, OffsetFetchRequest,
+    TxnOffsetCommitRequest, WireError,
 };
 
 /// An API, a version and a body.
@@ -32,20 +36,16 @@ pub fn requests(data: &[u8]) {
         9 => bounded(body, FindCoordinatorRequest::decode(version, body)),
         10 => bounded(body, HeartbeatRequest::decode(version, body)),
         11 => bounded(body, InitProducerIdRequest::decode(version, body)),
-        12 => bounded(body, AdoptSegmentsRequest::decode(body)),
+        12 => bounded(body, AdoptSegmentsRequest::decode(version, body)),
         13 => bounded(body, ApiVersionsRequest::decode(version, body)),
-        14 => bounded(body, decode_add_partitions_to_txn_response(body)),
-        15 => bounded(body, decode_write_txn_markers_response(body)),
+        14 => bounded(body, AddPartitionsToTxnResponse::decode(version, body)),
+        15 => bounded(body, WriteTxnMarkersResponse::decode(version, body)),
         16 => bounded(body, decode_follower_response(body)),
         _ => {
-            bounded(body, sasl::decode_handshake(body));
-            bounded(body, sasl::decode_token_response(body));
-            if let Ok(token) = sasl::decode_token(version, body) {
-                let mut written = Vec::new();
-                sasl::encode_token(&mut written, &body[token.clone()]);
-                let again = sasl::decode_token(sasl::AUTHENTICATE_VERSION, &written);
-                assert_eq!(again.map(|range| written[range].to_vec()), Ok(body[token].to_vec()));
-            }
+            bounded(body, SaslHandshakeRequest::decode(version, body));
+            bounded(body, SaslHandshakeResponse::decode(version, body));
+            bounded(body, SaslAuthenticateRequest::decode(version, body));
+            bounded(body, SaslAuthenticateResponse::decode(version, body));
         }
     }
 }

@@ -12,8 +12,11 @@ use super::{Decided, Post, record_end};
 use crate::transactions;
 use base::error::ErrorCode;
 use broker::{Ask, Awaited, Broker, Channel, Marker, Partition, WaitKind, Waiter, Wake, planted};
-use protocol::write_txn_markers::MAX_VERSION;
-use protocol::{ApiTable, MarkerToSend, decode_write_txn_markers_response, encode_write_txn_markers_request};
+use protocol::ApiTable;
+use protocol::messages::Message;
+use protocol::messages::write_txn_markers::{
+    WritableTxnMarker, WritableTxnMarkerTopic, WriteTxnMarkersRequest, WriteTxnMarkersResponse,
+};
 
 /// The pause before a marker is written again.
 const RETRY_AFTER: Duration = Duration::from_millis(100);
@@ -22,6 +25,8 @@ const REFUSED_AGAIN_AFTER: Duration = Duration::from_mins(1);
 /// How long the cluster must lack a topic before its markers are given up: it is deleted, and not only unknown here
 /// yet.
 const GONE_AFTER: Duration = Duration::from_secs(5);
+/// The version that coordinators send.
+const VERSION: i16 = WriteTxnMarkersRequest::LAST_VERSION;
 /// The most markers in one request to a broker.
 const MAX_MARKERS: usize = 5000;
 
@@ -327,7 +332,7 @@ impl Table {
             let (post, node_id) = (Arc::clone(post), *node_id);
             let ask = Ask {
                 api_key: ApiTable::WRITE_TXN_MARKERS,
-                api_version: MAX_VERSION,
+                api_version: VERSION,
                 body,
             };
             let then = move |body: Option<&[u8]>| {
@@ -343,12 +348,19 @@ impl Table {
 
     fn answered(&mut self, broker: &Broker, answer: Answer, now: Instant) {
         self.brokers.entry(answer.node_id).or_default().is_busy = false;
-        let rows = answer.body.as_deref().map(decode_write_txn_markers_response);
+        let response = answer
+            .body
+            .as_deref()
+            .map(|body| WriteTxnMarkersResponse::decode(VERSION, body));
         let mut codes = HashMap::new();
-        if let Some(Ok(markers)) = rows {
-            for (producer_id, rows) in markers {
-                for (topic, index, code) in rows {
-                    codes.insert((producer_id, topic, index), code);
+        for marker in response
+            .and_then(Result::ok)
+            .iter()
+            .flat_map(|response| &response.markers)
+        {
+            for topic in &marker.topics {
+                for row in &topic.partitions {
+                    codes.insert((marker.producer_id, topic.name, row.partition_index), row.error_code);
                 }
             }
         }
@@ -356,7 +368,7 @@ impl Table {
             let Some(producer_id) = self.ends.get(&key.0).map(|end| end.marker.producer_id) else {
                 continue;
             };
-            let code = codes.remove(&(producer_id, key.1.0.to_string(), key.1.1));
+            let code = codes.get(&(producer_id, &*key.1.0, key.1.1)).copied();
             self.judge(broker, &key, code.unwrap_or(ErrorCode::NETWORK_EXCEPTION), now);
         }
     }
@@ -403,17 +415,23 @@ fn request(ends: &BTreeMap<u64, End>, sent: &[MarkerKey]) -> Vec<u8> {
     }
     let marker = |(number, topics): (u64, BTreeMap<_, _>)| {
         let marker = ends.get(&number)?.marker;
-        Some(MarkerToSend {
+        let topics = topics
+            .into_iter()
+            .map(|(name, partition_indexes)| WritableTxnMarkerTopic {
+                name,
+                partition_indexes,
+            });
+        Some(WritableTxnMarker {
             producer_id: marker.producer_id,
             producer_epoch: marker.producer_epoch,
-            is_commit: marker.is_commit,
+            transaction_result: marker.is_commit,
             coordinator_epoch: marker.coordinator_epoch,
             transaction_version: i8::try_from(marker.transaction_version).unwrap_or(0),
-            topics: topics.into_iter().collect(),
+            topics: topics.collect(),
         })
     };
-    let markers: Vec<_> = by_end.into_iter().filter_map(marker).collect();
+    let markers = by_end.into_iter().filter_map(marker).collect();
     let mut body = Vec::new();
-    encode_write_txn_markers_request(&mut body, &markers);
+    WriteTxnMarkersRequest { markers }.encode(&mut body, VERSION);
     body
 }

@@ -3,17 +3,22 @@
 use super::super::table::Producer;
 use super::{Reply, TIMEOUT_MS, World};
 use base::error::ErrorCode;
-use protocol::{
-    ApiTable, AskedTransaction, MarkerToSend, NamedPartitions, Reader, TransactionResult, WriteTxnMarkersRequest,
-    Writer, decode_add_partitions_to_txn_response, decode_write_txn_markers_response,
-    encode_add_partitions_to_txn_request, encode_add_partitions_to_txn_response, encode_write_txn_markers_request,
-    encode_write_txn_markers_response,
+use protocol::messages::Message;
+use protocol::messages::add_partitions_to_txn::{
+    AddPartitionsToTxnPartitionResult, AddPartitionsToTxnRequest, AddPartitionsToTxnResponse, AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopic, AddPartitionsToTxnTopicResult, AddPartitionsToTxnTransaction,
 };
+use protocol::messages::write_txn_markers::{
+    WritableTxnMarker, WritableTxnMarkerPartitionResult, WritableTxnMarkerResult, WritableTxnMarkerTopic,
+    WritableTxnMarkerTopicResult, WriteTxnMarkersRequest, WriteTxnMarkersResponse,
+};
+use protocol::{ApiTable, Reader, Writer};
 
 const INIT_VERSION: i16 = 4;
 const ADD_VERSION: i16 = 3;
 /// `AddPartitionsToTxn` between brokers.
 const ADD_MANY_VERSION: i16 = 5;
+const MARKERS_VERSION: i16 = 2;
 const ADD_OFFSETS_VERSION: i16 = 3;
 const FETCH_VERSION: i16 = 7;
 
@@ -34,41 +39,33 @@ pub fn init_body(transactional_id: Option<&str>, timeout_ms: i32, claimed: Optio
     body
 }
 
-fn write_rows(w: &mut Writer<'_>, rows: Rows<'_>) {
-    w.length(Some(rows.len()));
-    for (topic, index) in rows {
-        w.string(topic);
-        w.i32_array(&[*index]);
-        w.no_tags();
-    }
-}
-
 pub fn add_body(transactional_id: &str, producer: Producer, rows: Rows<'_>) -> Vec<u8> {
+    let topics = rows.iter().map(|(name, index)| AddPartitionsToTxnTopic {
+        name,
+        partitions: vec![*index],
+    });
+    let request = AddPartitionsToTxnRequest {
+        v3_and_below_transactional_id: transactional_id,
+        v3_and_below_producer_id: producer.id,
+        v3_and_below_producer_epoch: producer.epoch,
+        v3_and_below_topics: topics.collect(),
+        ..AddPartitionsToTxnRequest::default()
+    };
     let mut body = Vec::new();
-    let mut w = Writer::new(&mut body, true);
-    w.string(transactional_id);
-    w.i64(producer.id);
-    w.i16(producer.epoch);
-    write_rows(&mut w, rows);
-    w.no_tags();
+    request.encode(&mut body, ADD_VERSION);
     body
 }
 
 /// The error of each row of an answer to a client's `AddPartitionsToTxn`.
 pub fn add_rows(answer: &[u8]) -> Vec<ErrorCode> {
-    let mut r = Reader::new(answer, true);
-    assert_eq!(r.i32().unwrap(), 0, "no throttle");
-    let mut codes = Vec::new();
-    for _ in 0..r.count(1).unwrap() {
-        r.str().unwrap();
-        for _ in 0..r.count(1).unwrap() {
-            r.i32().unwrap();
-            codes.push(ErrorCode(r.i16().unwrap()));
-            r.skip_tags().unwrap();
-        }
-        r.skip_tags().unwrap();
-    }
-    codes
+    let answer = AddPartitionsToTxnResponse::decode(ADD_VERSION, answer).unwrap();
+    assert_eq!(answer.throttle_time_ms, 0, "no throttle");
+    codes(&answer.results_by_topic_v3_and_below)
+}
+
+fn codes(topics: &[AddPartitionsToTxnTopicResult<'_>]) -> Vec<ErrorCode> {
+    let rows = topics.iter().flat_map(|topic| &topic.results_by_partition);
+    rows.map(|row| row.partition_error_code).collect()
 }
 
 fn end_body(transactional_id: &str, producer: Producer, is_commit: bool) -> Vec<u8> {
@@ -243,83 +240,93 @@ impl World {
     // ---- brokers
 
     /// `AddPartitionsToTxn` of a broker, for these transactions.
-    pub fn try_add_many(&self, asked: &[AskedTransaction<'_>], is_broker: bool) -> Reply {
+    pub fn try_add_many(&self, asked: &[AddPartitionsToTxnTransaction<'_>], is_broker: bool) -> Reply {
+        let request = AddPartitionsToTxnRequest {
+            transactions: asked.to_vec(),
+            ..AddPartitionsToTxnRequest::default()
+        };
         let mut body = Vec::new();
-        encode_add_partitions_to_txn_request(&mut body, asked);
+        request.encode(&mut body, ADD_MANY_VERSION);
         self.serve(ApiTable::ADD_PARTITIONS_TO_TXN, ADD_MANY_VERSION, &body, is_broker)
     }
 
     /// `WriteTxnMarkers`.
-    pub fn try_markers(&self, markers: &[MarkerToSend<'_>], is_broker: bool) -> Reply {
-        let mut body = Vec::new();
-        encode_write_txn_markers_request(&mut body, markers);
-        self.serve(ApiTable::WRITE_TXN_MARKERS, 2, &body, is_broker)
+    pub fn try_markers(&self, markers: &[WritableTxnMarker<'_>], is_broker: bool) -> Reply {
+        let body = markers_body(markers);
+        self.serve(ApiTable::WRITE_TXN_MARKERS, MARKERS_VERSION, &body, is_broker)
     }
+}
+
+/// A request of `WriteTxnMarkers`.
+pub fn markers_body(markers: &[WritableTxnMarker<'_>]) -> Vec<u8> {
+    let mut body = Vec::new();
+    let markers = markers.to_vec();
+    WriteTxnMarkersRequest { markers }.encode(&mut body, MARKERS_VERSION);
+    body
 }
 
 /// The error of the request, and the codes of each transaction of an answer to a broker.
 pub fn added_many(answer: &[u8]) -> (ErrorCode, Vec<(String, Vec<ErrorCode>)>) {
-    let (error, results) = decode_add_partitions_to_txn_response(answer).unwrap();
-    let codes = |(id, rows): (String, Vec<(String, i32, ErrorCode)>)| {
-        let codes = rows.into_iter().map(|(_, _, code)| code).collect();
-        (id, codes)
-    };
-    (error, results.into_iter().map(codes).collect())
+    let answer = AddPartitionsToTxnResponse::decode(ADD_MANY_VERSION, answer).unwrap();
+    let rows = answer.results_by_transaction.iter();
+    let rows = rows.map(|one| (one.transactional_id.to_owned(), codes(&one.topic_results)));
+    (answer.error_code, rows.collect())
 }
 
 /// The codes of all rows of an answer to `WriteTxnMarkers`.
 pub fn marker_codes(answer: &[u8]) -> Vec<ErrorCode> {
-    let results = decode_write_txn_markers_response(answer).unwrap();
-    let rows = results.into_iter().flat_map(|(_, rows)| rows);
-    rows.map(|(_, _, code)| code).collect()
+    let answer = WriteTxnMarkersResponse::decode(MARKERS_VERSION, answer).unwrap();
+    let topics = answer.markers.iter().flat_map(|marker| &marker.topics);
+    topics
+        .flat_map(|topic| &topic.partitions)
+        .map(|row| row.error_code)
+        .collect()
 }
 
 /// Answers a `WriteTxnMarkers` request as a leader does that has `code` for each partition.
-pub fn answer_markers(request: &[u8], code: impl Fn(&str, i32) -> ErrorCode) -> Vec<u8> {
-    let request = WriteTxnMarkersRequest::decode(2, request).unwrap();
-    let codes = |topics: &[NamedPartitions<'_>]| -> Vec<ErrorCode> {
-        let rows = topics
+pub fn answer_markers<'a>(request: &'a [u8], code: impl Fn(&str, i32) -> ErrorCode) -> Vec<u8> {
+    let request = WriteTxnMarkersRequest::decode(MARKERS_VERSION, request).unwrap();
+    let topic = |topic: &WritableTxnMarkerTopic<'a>| WritableTxnMarkerTopicResult {
+        name: topic.name,
+        partitions: topic
+            .partition_indexes
             .iter()
-            .flat_map(|one| one.partitions.iter().map(|index| (one.topic, *index)));
-        rows.map(|(topic, index)| code(topic, index)).collect()
+            .map(|&partition_index| WritableTxnMarkerPartitionResult {
+                partition_index,
+                error_code: code(topic.name, partition_index),
+            })
+            .collect(),
     };
-    let codes: Vec<_> = request.markers.iter().map(|one| codes(&one.topics)).collect();
-    let rows = request.markers.iter().zip(&codes);
-    let rows: Vec<_> = rows
-        .map(|(one, codes)| (one.producer_id, one.topics.as_slice(), codes.as_slice()))
-        .collect();
+    let marker = |marker: &WritableTxnMarker<'a>| WritableTxnMarkerResult {
+        producer_id: marker.producer_id,
+        topics: marker.topics.iter().map(topic).collect(),
+    };
     let mut body = Vec::new();
-    encode_write_txn_markers_response(&mut body, 2, &rows);
+    let markers = request.markers.iter().map(marker).collect();
+    WriteTxnMarkersResponse { markers }.encode(&mut body, MARKERS_VERSION);
     body
 }
 
-/// An answer to a broker's `AddPartitionsToTxn`: for each transaction the codes of partitions of topic `t`.
-pub fn answer_added(error: ErrorCode, results: &[(&str, &[(i32, ErrorCode)])]) -> Vec<u8> {
-    let topics: Vec<Vec<NamedPartitions<'_>>> = results
-        .iter()
-        .map(|(_, rows)| {
-            vec![NamedPartitions {
-                topic: "t",
-                partitions: rows.iter().map(|(index, _)| *index).collect(),
-            }]
-        })
-        .collect();
-    let codes: Vec<Vec<ErrorCode>> = results
-        .iter()
-        .map(|(_, rows)| rows.iter().map(|(_, code)| *code).collect())
-        .collect();
-    let rows: Vec<_> = results
-        .iter()
-        .zip(&topics)
-        .zip(&codes)
-        .map(|(((transactional_id, _), topics), errors)| TransactionResult {
-            transactional_id,
-            topics,
-            errors,
-        })
-        .collect();
+/// An answer to a broker's `AddPartitionsToTxn`: for each transaction the codes of partitions of a topic.
+pub fn answer_added(error_code: ErrorCode, topic: &str, results: &[(&str, &[(i32, ErrorCode)])]) -> Vec<u8> {
+    let row = |(partition_index, code): &(i32, ErrorCode)| AddPartitionsToTxnPartitionResult {
+        partition_index: *partition_index,
+        partition_error_code: *code,
+    };
+    let results = results.iter().map(|(transactional_id, rows)| AddPartitionsToTxnResult {
+        transactional_id,
+        topic_results: vec![AddPartitionsToTxnTopicResult {
+            name: topic,
+            results_by_partition: rows.iter().map(row).collect(),
+        }],
+    });
+    let answer = AddPartitionsToTxnResponse {
+        error_code,
+        results_by_transaction: results.collect(),
+        ..AddPartitionsToTxnResponse::default()
+    };
     let mut body = Vec::new();
-    encode_add_partitions_to_txn_response(&mut body, 5, error, &rows);
+    answer.encode(&mut body, ADD_MANY_VERSION);
     body
 }
 

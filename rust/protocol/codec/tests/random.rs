@@ -8,6 +8,7 @@ use crate::codec::values::Value;
 pub struct Random(pub u64);
 
 impl Random {
+    /// The next number.
     pub fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -15,6 +16,7 @@ impl Random {
         self.0
     }
 
+    /// A number below `end`.
     pub fn below(&mut self, end: usize) -> usize {
         (self.next() % end as u64) as usize
     }

@@ -5,7 +5,9 @@ use std::time::Duration;
 use super::super::super::testing::{Sent, World, answer_markers};
 use super::*;
 use broker::{Channel, NO_CONTROLLER};
-use protocol::{ApiTable, WriteTxnMarkersRequest};
+use protocol::ApiTable;
+use protocol::messages::Message;
+use protocol::messages::write_txn_markers::{WriteTxnMarkersRequest, WriteTxnMarkersResponse};
 
 const OTHER: i32 = 2;
 const THIRD: i32 = 3;
@@ -39,9 +41,14 @@ fn asked(sent: &Sent) -> Vec<(i64, i16, bool, Vec<i32>)> {
     assert_eq!(sent.channel, Channel::Markers);
     let request = WriteTxnMarkersRequest::decode(2, &sent.ask.body).unwrap();
     let markers = request.markers.iter().map(|one| {
-        assert!(one.topics.iter().all(|topic| topic.topic == "t"));
-        let indexes = one.topics.iter().flat_map(|topic| topic.partitions.clone());
-        (one.producer_id, one.producer_epoch, one.is_commit, indexes.collect())
+        assert!(one.topics.iter().all(|topic| topic.name == "t"));
+        let indexes = one.topics.iter().flat_map(|topic| topic.partition_indexes.clone());
+        (
+            one.producer_id,
+            one.producer_epoch,
+            one.transaction_result,
+            indexes.collect(),
+        )
     });
     markers.collect()
 }
@@ -170,7 +177,7 @@ fn marker_that_is_refused_for_one_partition_is_sent_again_for_that_partition_alo
 fn marker_whose_answer_is_lost_or_wrong_is_sent_again() {
     let empty = {
         let mut body = Vec::new();
-        protocol::encode_write_txn_markers_response(&mut body, 2, &[]);
+        WriteTxnMarkersResponse::default().encode(&mut body, 2);
         body
     };
     for body in [None, Some(empty), Some(vec![7; 3])] {
