@@ -87,8 +87,9 @@ def begin(world: World, fault: Fault) -> None:
             node.process.is_stopped = True
             world.later(fault.lasts_s, world.go_on, node.process)
     elif kind == "fence":
-        world.note(f"fence {node.name}")
-        world.fence(target)
+        if world.may_crash(target, power=False):  # it leaves the set, perhaps before those that are dead
+            world.note(f"fence {node.name}")
+            world.fence(target)
     else:
         _disturb(world, fault, target)
 
