@@ -1,14 +1,9 @@
-//! The wire codecs against bytes that another codec made (`tests/fixtures/wire`), in both directions, and against bytes
-//! that nobody should send.
+//! The table's codec against bytes that another codec made (`tests/fixtures/wire`), in both directions; what is read by
+//! hand against bytes that nobody should send. What is read and written by hand is compared with the table's codec in
+//! `rust/protocol/by_hand`.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot read its fixture has to stop")]
 
-mod api_versions;
-mod fetch;
 mod fixtures;
-mod list_offsets;
-mod metadata;
 mod mutations;
-mod produce;
 mod table;
-mod transactions;

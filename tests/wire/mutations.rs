@@ -1,10 +1,12 @@
 //! Bytes that nobody should send: nothing panics, and nothing is reserved by a count that the bytes do not back.
 
 use proptest::prelude::*;
+use protocol::messages::Message;
+use protocol::messages::add_partitions_to_txn::{AddPartitionsToTxnRequest, AddPartitionsToTxnResponse};
+use protocol::messages::write_txn_markers::{WriteTxnMarkersRequest, WriteTxnMarkersResponse};
 use protocol::{
-    AddPartitionsToTxnRequest, ApiVersionsRequest, FetchRequest, ListOffsetsRequest, MetadataRequest, NamedPartitions,
-    OffsetCommitRequest, ProduceRequest, RequestHeader, TxnOffsetCommitRequest, WriteTxnMarkersRequest,
-    decode_add_partitions_to_txn_response, decode_write_txn_markers_response,
+    ApiVersionsRequest, FetchRequest, ListOffsetsRequest, MetadataRequest, OffsetCommitRequest, ProduceRequest,
+    RequestHeader, TxnOffsetCommitRequest,
 };
 
 use crate::fixtures::bodies;
@@ -40,20 +42,20 @@ fn decode_as_all(version: i16, bytes: &[u8]) -> usize {
 
 /// Decodes as every API of transactions; returns the most elements that were reserved.
 fn decode_as_transactions(version: i16, bytes: &[u8]) -> usize {
-    let rows = |topics: &Vec<NamedPartitions<'_>>| {
-        let partitions: usize = topics.iter().map(|topic| topic.partitions.capacity()).sum();
-        topics.capacity().max(partitions)
-    };
     let add_partitions = AddPartitionsToTxnRequest::decode(version, bytes).map_or(0, |request| {
-        let rows = request.transactions.iter().map(|transaction| rows(&transaction.topics));
-        rows.sum::<usize>().max(request.transactions.capacity())
+        let of_each = request
+            .transactions
+            .iter()
+            .map(|transaction| transaction.topics.capacity());
+        of_each.sum::<usize>().max(request.v3_and_below_topics.capacity())
     });
     let markers = WriteTxnMarkersRequest::decode(version, bytes).map_or(0, |request| {
-        let rows = request.markers.iter().map(|marker| rows(&marker.topics));
-        rows.sum::<usize>().max(request.markers.capacity())
+        let of_each = request.markers.iter().map(|marker| marker.topics.capacity());
+        of_each.sum::<usize>().max(request.markers.capacity())
     });
-    let added = decode_add_partitions_to_txn_response(bytes).map_or(0, |(_, results)| results.capacity());
-    let written = decode_write_txn_markers_response(bytes).map_or(0, |results| results.capacity());
+    let added = AddPartitionsToTxnResponse::decode(version, bytes);
+    let added = added.map_or(0, |response| response.results_by_transaction.capacity());
+    let written = WriteTxnMarkersResponse::decode(version, bytes).map_or(0, |response| response.markers.capacity());
     let mut commit = TxnOffsetCommitRequest::default();
     let _ = commit.decode(version, bytes);
     let committed = commit.topics.capacity().max(commit.partitions.capacity());
