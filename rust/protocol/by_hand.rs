@@ -1,14 +1,17 @@
 //! What is read and written by hand, and why. All else is read and written after the table ([`crate::codec`]), or as
 //! types that are made from it ([`crate::messages`]).
 //!
-//! | file | by hand, since |
-//! |---|---|
-//! | [`crate::produce`], [`crate::fetch`] | each record passes here: requests are decoded into vectors that are reused, names and records stay positions in the body, heads are written with one copy, and records go from the file to the socket between two of them |
-//! | [`crate::fetch::follower`], the followers' part of [`crate::list_offsets`] | the fetch loop of each replica asks and reads in one version, into reused vectors |
-//! | [`crate::list_offsets`], [`crate::offset_commit`], [`crate::txn_offset_commit`], [`crate::offset_fetch`] | consumers send them all the time; they are answered in the loop of the connection, without an object for each row |
-//! | [`crate::metadata`] | the answer is written straight from the metadata image, of which nothing is copied |
-//! | [`crate::api_versions`], [`crate::header`] | the first bytes of each connection and of each request, before the version is known to be one that is served |
-//! | [`crate::throttle_time`] | patches a number into an answer that is written already |
+//! - [`crate::produce`], [`crate::fetch`]: each record passes here. Requests are decoded into vectors that are reused,
+//!   names and records stay positions in the body, heads are written with one copy, and records go from the file to the
+//!   socket between two of them.
+//! - [`crate::fetch::follower`] and the followers' part of [`crate::list_offsets`]: the fetch loop of each replica asks
+//!   and reads in one version.
+//! - [`crate::list_offsets`], [`crate::offset_commit`], [`crate::txn_offset_commit`], [`crate::offset_fetch`]: consumers
+//!   send them all the time; the loop of the connection answers them, without an object for each row.
+//! - [`crate::metadata`]: the answer is written straight from the metadata image, of which nothing is copied.
+//! - [`crate::api_versions`], [`crate::header`]: the first bytes of each connection and of each request, before the
+//!   version is known to be one that is served.
+//! - [`crate::throttle_time`]: patches a number into an answer that is written already.
 //!
 //! Each is compared with the codec over random messages of every version: what it reads is what the codec wrote, and
 //! what it writes is byte for byte what the codec writes.

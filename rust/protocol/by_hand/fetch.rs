@@ -132,7 +132,7 @@ fn responses() {
 fn with_own_ids(change: &mut Change<'_>, topics: &str) {
     change.without_empty(topics, "Partitions");
     change.each(topics, |nth, topic| {
-        topic.set("TopicId", Value::Uuid([nth as u8 + 1; 16]))
+        topic.set("TopicId", Value::Uuid([nth as u8 + 1; 16]));
     });
 }
 
@@ -153,7 +153,7 @@ fn requests_of_followers() {
             with_own_ids(&mut change, "ForgottenTopicsData");
             change.each("Topics", |_, topic| {
                 topic.each("Partitions", |_, row| {
-                    row.set("ReplicaDirectoryId", Value::Uuid([0; 16]))
+                    row.set("ReplicaDirectoryId", Value::Uuid([0; 16]));
                 });
             });
             let request = Row::new(message, &value);

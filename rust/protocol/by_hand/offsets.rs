@@ -334,7 +334,7 @@ fn offset_fetch_requests() {
                     ("PartitionIndexes", indexes),
                 )
             };
-            let groups = request.groups.iter().map(|group| {
+            let mut groups = request.groups.iter().map(|group| {
                 let topics = group
                     .topics
                     .clone()
@@ -344,7 +344,7 @@ fn offset_fetch_requests() {
             });
             let is_stable = ("RequireStable", Value::Bool(request.require_stable));
             let read = if schema.version < GROUPS_FROM {
-                let [group_id, topics] = groups.last().unwrap();
+                let [group_id, topics] = groups.next_back().unwrap();
                 made(message, [group_id, topics, is_stable])
             } else {
                 let groups = groups

@@ -9,7 +9,7 @@ pub struct Random(pub u64);
 
 impl Random {
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -18,7 +18,7 @@ impl Random {
 
     /// A number below `end`.
     pub fn below(&mut self, end: usize) -> usize {
-        (self.next() % end as u64) as usize
+        (self.number() % end as u64) as usize
     }
 
     fn is(&mut self, percent: usize) -> bool {
@@ -54,7 +54,7 @@ fn field(schema: &Schema, slot: &Slot, random: &mut Random) -> Value {
 }
 
 fn element(schema: &Schema, kind: Kind, random: &mut Random) -> Value {
-    let number = random.next();
+    let number = random.number();
     match kind {
         Kind::Bool => Value::Bool(random.is(50)),
         Kind::Int8 => Value::Integer((number as i8).into()),
