@@ -6,8 +6,8 @@
 //!   socket between two of them.
 //! - [`crate::fetch::follower`] and the followers' part of [`crate::list_offsets`]: the fetch loop of each replica asks
 //!   and reads in one version.
-//! - [`crate::list_offsets`], [`crate::offset_commit`], [`crate::txn_offset_commit`], [`crate::offset_fetch`]: consumers
-//!   send them all the time; the loop of the connection answers them, without an object for each row.
+//! - [`crate::list_offsets`], [`crate::offset_commit`], [`crate::txn_offset_commit`], [`crate::offset_fetch`]:
+//!   consumers send them all the time; the loop of the connection answers them, without an object for each row.
 //! - [`crate::metadata`]: the answer is written straight from the metadata image, of which nothing is copied.
 //! - [`crate::api_versions`], [`crate::header`]: the first bytes of each connection and of each request, before the
 //!   version is known to be one that is served.
