@@ -272,9 +272,9 @@ class Recovery:
         rest."""
     def missing_logs(self) -> list[MissingLog]:
         """Logs that existed in the last run and are missing now."""
-    def unclean_log_dirs(self) -> list[str]:
-        """The log directories, of those that open_log_dirs opened, that have logs and whose last run did not end with a
-        clean stop: records that were acknowledged from the page cache may be lost. Empty before open_log_dirs."""
+    def unclean_logs(self) -> list[tuple[str, int]]:
+        """Logs that open_log_dirs opened in directories whose last run did not end with a clean stop: records that were
+        acknowledged from the page cache may be lost, wherever a move puts the log. Empty before open_log_dirs."""
     def put_back_shutdown(self) -> None:
         """After open_log_dirs, when the start is refused: restores the clean-shutdown markers, since nothing was
         written."""

@@ -96,11 +96,10 @@ impl Lane {
             if connection.starved_in != Some(lane) {
                 continue;
             }
-            connection.starved_in = None;
+            go_on(connection);
             if !may_serve(connection) {
                 continue;
             }
-            connection.frame_since = Instant::now();
             connection.is_first_starved = !has_room;
             if !has_room {
                 self.first = Some(reference);
@@ -161,7 +160,7 @@ impl Pressure {
     pub fn lets_in(&mut self, connection: &mut Connection, lane: usize, broker: &Broker) -> bool {
         let frames = &mut self.lanes[lane];
         if frames.has_room(broker) || (connection.is_first_starved && frames.has_room_for_first(broker)) {
-            connection.starved_in = None;
+            go_on(connection);
             return true;
         }
         if connection.starved_in.replace(lane).is_none() {
@@ -238,6 +237,13 @@ impl Pressure {
             closed.extend(trickling.into_iter().map(|reference| (reference, TRICKLING)));
         }
         closed
+    }
+}
+
+/// A connection waits in no lane any more; while it did, its frame could not arrive.
+pub fn go_on(connection: &mut Connection) {
+    if connection.starved_in.take().is_some() {
+        connection.frame_since = Instant::now();
     }
 }
 

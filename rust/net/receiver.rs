@@ -13,7 +13,7 @@ use super::close_reason::CloseReason;
 use super::connection::Connection;
 use super::dispatch::RequestFrame;
 use super::input::{self, BufferPool, Front, SIZE_BYTES};
-use super::pressure::{DATA_LANE, Pressure, lane_of};
+use super::pressure::{DATA_LANE, Pressure, go_on, lane_of};
 use super::requests::Requests;
 use super::spread;
 use super::wall_clock::wall_clock_ms;
@@ -150,7 +150,7 @@ impl Turn<'_> {
     fn max_received(&mut self) -> usize {
         let (connection, network) = (&mut *self.connection, self.requests.network());
         if network.broker.control().has_room(Size::Large) || network.is_trusted(connection) {
-            connection.starved_in = None;
+            go_on(connection);
             return usize::MAX;
         }
         let mut front = [0; SIZE_BYTES + 2];

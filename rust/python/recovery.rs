@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 
-use super::convert::path;
 use super::values::{PyMissingLog, PyRecoveryProgress, RecoveryNote};
 use base::place::Offset;
 use broker::{Broker, LossPolicy, Watched};
@@ -70,13 +69,9 @@ impl PyRecovery {
         missing.into_iter().map(PyMissingLog::from).collect()
     }
 
-    fn unclean_log_dirs(&self) -> Vec<String> {
-        self.broker()
-            .logs()
-            .unclean_dirs()
-            .iter()
-            .map(|dir| path(dir))
-            .collect()
+    fn unclean_logs(&self) -> Vec<(String, i32)> {
+        let unclean = self.broker().logs().unclean().into_iter();
+        unclean.map(|one| (one.topic.to_string(), one.partition)).collect()
     }
 
     fn put_back_shutdown(&self, py: Python<'_>) {

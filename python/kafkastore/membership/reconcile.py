@@ -406,14 +406,9 @@ def _not_closed(
     that were not synced may be lost with the page cache; consumers and followers that have read them notice it by the
     next leader epoch (KIP-320). Adopted topics are in a new leader epoch already."""
     recovery = broker.engine.recovery()
-    unclean = set(recovery.unclean_log_dirs())
     found: dict[str, list[int]] = {}
-    for name, of_topic in ends.items() if unclean else ():
-        if name not in adopted:
-            numbers = [one for one in of_topic if broker.log_manager.directory_of(name, one) in unclean]
-            if numbers:
-                found[name] = numbers
-    for name, number in recovery.short_logs():
+    unclean = [(name, number) for name, number in recovery.unclean_logs() if name not in adopted]
+    for name, number in (*sorted(unclean), *recovery.short_logs()):
         if number in ends.get(name, {}) and number not in found.get(name, ()):
             found.setdefault(name, []).append(number)
     return found

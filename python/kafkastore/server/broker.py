@@ -378,7 +378,7 @@ class Broker:
         """Whether clean-shutdown markers may be written. They must not be written in directories that may belong to
         another broker, nor before the leader epochs are raised after an unclean stop: the next start would not raise
         them."""
-        return self._has_logs and (self._is_settled or not self.engine.recovery().unclean_log_dirs())
+        return self._has_logs and (self._is_settled or not self.engine.recovery().unclean_logs())
 
     # ---- run and stop
     def request_stop(self) -> None:

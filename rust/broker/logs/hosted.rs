@@ -17,6 +17,7 @@ use crate::published::topic_id::TopicId;
 use crate::replication::fetchers::Fetchers;
 use crate::threads::pools::Threads;
 use base::place::Offset;
+use storage::TopicPartition;
 
 /// A hosted log, as the control plane compares it with its metadata.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +45,7 @@ pub struct Logs {
     losses: Losses,
     cleaner: Arc<Cleaner>,
     moves: Moves,
-    unclean_dirs: Mutex<Vec<PathBuf>>,
+    unclean: Mutex<Vec<TopicPartition>>,
 }
 
 impl Logs {
@@ -60,7 +61,7 @@ impl Logs {
             moves: Moves::new(node, threads, &dirs, &cleaner),
             cleaner,
             dirs,
-            unclean_dirs: Mutex::default(),
+            unclean: Mutex::default(),
         }
     }
 
@@ -96,15 +97,14 @@ impl Logs {
         &self.moves
     }
 
-    /// The log directories with logs whose last run did not end with a clean stop: their logs may have lost records
-    /// that were acknowledged from the page cache. A directory without logs lost nothing. Empty before
-    /// [`Self::open`].
-    pub fn unclean_dirs(&self) -> Vec<PathBuf> {
-        self.unclean_dirs.lock().clone()
+    /// The logs that were in directories whose last run did not end with a clean stop: they may have lost records that
+    /// were acknowledged from the page cache, wherever a move has put them since. Empty before [`Self::open`].
+    pub fn unclean(&self) -> Vec<TopicPartition> {
+        self.unclean.lock().clone()
     }
 
-    pub(super) fn set_unclean_dirs(&self, paths: Vec<PathBuf>) {
-        *self.unclean_dirs.lock() = paths;
+    pub(super) fn set_unclean(&self, logs: Vec<TopicPartition>) {
+        *self.unclean.lock() = logs;
     }
 
     /// Every hosted log.

@@ -124,8 +124,9 @@ impl Logs {
                 .reaper()
                 .after(Duration::ZERO, move || drop(remove_deleted(&*fs, &deleted)));
         }
-        unclean.retain(|path| loaded.logs.iter().any(|log| log.request.path.starts_with(path)));
-        self.set_unclean_dirs(unclean);
+        let is_unclean = |request: &LoadRequest| unclean.iter().any(|dir| request.path.starts_with(dir));
+        let logs = loaded.logs.iter().filter(|log| is_unclean(&log.request));
+        self.set_unclean(logs.map(|log| log.request.partition.clone()).collect());
         let is_new = |dir: &&LogDir| !loaded.logs.iter().any(|log| log.request.path.starts_with(dir.path()));
         let new: Vec<PathBuf> = opened
             .online

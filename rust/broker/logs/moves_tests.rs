@@ -216,6 +216,8 @@ fn a_move_goes_on_after_a_restart_clean_or_not() {
             Offset(35),
             "clean: {is_clean}"
         );
+        let may_lack = fixture.broker.logs().unclean();
+        assert_eq!(may_lack.len(), usize::from(!is_clean), "wherever the log is now");
     }
 }
 

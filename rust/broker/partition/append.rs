@@ -245,9 +245,6 @@ impl Partition {
         let Some(validated) = judge(&log, lease, batch)? else {
             return Ok(None);
         };
-        if how.origin == Origin::Client {
-            self.refusals().await_first(&log, validated.header(), now_ms)?;
-        }
         let segments = log.segments().count();
         let options = AppendOptions {
             guard: how.guard,

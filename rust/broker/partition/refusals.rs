@@ -1,16 +1,13 @@
 //! Batches of idempotent producers that were refused before they were validated: this broker did not lead yet, or too
-//! few replicas were in sync. Also batches that never came to this partition: the client sent them to the leader
-//! before, or when this broker did not know the partition yet.
+//! few replicas were in sync. Also batches that never came to this broker, since the client sent them to
+//! the leader before.
 //!
 //! The producer's later batches are read next, and the reason for the refusal may have passed by then. The later
 //! batches would be refused as out of order, though nothing is lost. A client may then begin a new producer epoch for
 //! all partitions (librdkafka) and send batches again, as new ones, that other logs have taken without an
 //! acknowledgement yet. So the later batches get the same error as the first until the first batch has come again, or
 //! until [`REMEMBERED_MS`] after its last refusal. Nothing is kept over a restart. A batch that Kafka would take is
-//! refused only while an earlier batch of its producer is still to come, or may be: a log from which nothing was
-//! deleted knows every producer from sequence 0 on, so one that begins later has begun elsewhere. Kafka takes that
-//! batch; when the first one comes, librdkafka takes its refusal as out of order for a sign that it was written, and it
-//! is lost.
+//! refused only while an earlier batch of its producer is still to come.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,9 +22,6 @@ use storage::{AppendError, Log};
 
 /// How long a refusal is remembered: longer than a client waits before it tries again.
 const REMEMBERED_MS: i64 = 10_000;
-/// How long the first batch of a producer is waited for. A topic that was created again has producers whose first batch
-/// never comes.
-const FIRST_MS: i64 = 2_000;
 /// The most producers that a partition remembers; batches of further producers are handled as Kafka does.
 const MAX_PRODUCERS: usize = 1000;
 
@@ -36,19 +30,7 @@ struct Refused {
     epoch: i16,
     sequence: i32,
     code: ErrorCode,
-    until_ms: i64,
-}
-
-impl Refused {
-    fn until(header: &BatchHeader, sequence: i32, code: ErrorCode, until_ms: i64) -> Self {
-        let epoch = header.producer_epoch;
-        Self {
-            epoch,
-            sequence,
-            code,
-            until_ms,
-        }
-    }
+    at_ms: i64,
 }
 
 /// The refused batches, by producer id.
@@ -60,22 +42,31 @@ pub(super) struct Refusals {
 }
 
 impl Refusals {
-    /// Notes a batch that is the first that is to come of its producer. False when too many producers are remembered.
-    fn note(&self, producer_id: i64, refused: Refused, now_ms: i64) -> bool {
+    /// Notes that the batch with this sequence was refused; it is the first that is to come.
+    fn note(&self, producer_id: i64, epoch: i16, sequence: i32, code: ErrorCode, now_ms: i64) {
         let mut known = self.by_producer.lock();
         if known.len() >= MAX_PRODUCERS {
-            known.retain(|_, earlier| now_ms < earlier.until_ms);
+            known.retain(|_, refused| now_ms.saturating_sub(refused.at_ms) < REMEMBERED_MS);
         }
         let is_full = known.len() >= MAX_PRODUCERS;
         match known.get_mut(&producer_id) {
-            Some(earlier) if earlier.epoch == refused.epoch && earlier.sequence < refused.sequence => {}
-            None if is_full => return false,
+            Some(refused) if refused.epoch == epoch && refused.sequence <= sequence => {
+                if refused.sequence == sequence {
+                    (refused.code, refused.at_ms) = (code, now_ms);
+                }
+            }
+            None if is_full => return,
             _ => {
+                let refused = Refused {
+                    epoch,
+                    sequence,
+                    code,
+                    at_ms: now_ms,
+                };
                 known.insert(producer_id, refused);
             }
         }
         self.has_any.store(true, Ordering::Release);
-        true
     }
 
     /// The error for this batch, if an earlier batch of its producer is to come first. Forgets a refusal that is
@@ -87,7 +78,7 @@ impl Refusals {
         let is_there =
             entry.is_some_and(|e| e.producer_epoch == refused.epoch && e.last_sequence() >= refused.sequence);
         let is_behind = header.producer_epoch == refused.epoch && header.base_sequence > refused.sequence;
-        if is_behind && !is_there && now_ms < refused.until_ms {
+        if is_behind && !is_there && now_ms.saturating_sub(refused.at_ms) < REMEMBERED_MS {
             return Some(refused.code);
         }
         if !is_behind || is_there {
@@ -129,10 +120,11 @@ impl Refusals {
             let message = format!("{} has it, on too few replicas", log.topic_partition());
             return Error::rejected(ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND, message).into();
         }
-        let sequence = header.base_sequence;
         self.note(
             header.producer_id,
-            Refused::until(header, sequence, error.code(), now_ms + REMEMBERED_MS),
+            header.producer_epoch,
+            header.base_sequence,
+            error.code(),
             now_ms,
         );
         error.into()
@@ -166,33 +158,8 @@ impl Refusals {
             return error;
         }
         let code = ErrorCode::NOT_LEADER_OR_FOLLOWER;
-        let refused = Refused::until(&header, missing, code, now_ms + REMEMBERED_MS);
-        if !self.note(header.producer_id, refused, now_ms) {
-            return error;
-        }
+        self.note(header.producer_id, header.producer_epoch, missing, code, now_ms);
         still_to_come(log, code).into()
-    }
-
-    /// Refuses a client's batch, once, whose producer must have begun elsewhere: see the module. The client sends the
-    /// batch again, behind its first one.
-    pub(super) fn await_first(&self, log: &Log, header: &BatchHeader, now_ms: i64) -> Result<(), AppendError> {
-        if header.base_sequence <= 0 || log.log_start_offset() > Offset(0) || !header.is_idempotent() {
-            return Ok(());
-        }
-        if log.producers().entry(header.producer_id).is_some() || self.has_waited_for(header, 0) {
-            return Ok(());
-        }
-        let code = ErrorCode::NOT_LEADER_OR_FOLLOWER;
-        let is_noted = self.note(
-            header.producer_id,
-            Refused::until(header, 0, code, now_ms + FIRST_MS),
-            now_ms,
-        );
-        if is_noted {
-            Err(still_to_come(log, code).into())
-        } else {
-            Ok(())
-        }
     }
 
     /// Refuses the batch while an earlier batch of its producer is to come.

@@ -281,35 +281,6 @@ fn refusal_is_forgotten_in_a_new_epoch_after_a_while_and_when_the_batch_came_fro
     assert_eq!(send(&partition, 0, 2, 1, START_MS), ErrorCode::NONE);
 }
 
-// H16: the broker did not know the partition when the first batch came. librdkafka takes what is out of order behind
-// the last acknowledged sequence for written.
-#[test]
-fn producer_that_begins_within_its_sequences_is_refused_until_its_first_batch_comes() {
-    let unknown = ErrorCode::NOT_LEADER_OR_FOLLOWER;
-    let fixture = Fixture::new(1);
-    fixture.create_with(TOPIC, [1; 16], 1, &[], &[NODE]);
-    let partition = fixture.partition(TOPIC, 0);
-    assert_eq!(send(&partition, 0, 2, 1, START_MS), unknown);
-    assert_eq!(send(&partition, 0, 3, 1, START_MS + 1999), unknown);
-    assert_eq!(send(&partition, 0, 0, 2, START_MS + 1999), ErrorCode::NONE);
-    assert_eq!(send(&partition, 0, 2, 1, START_MS + 1999), ErrorCode::NONE);
-    let other = Fixture::new(1);
-    other.create_with(TOPIC, [1; 16], 1, &[], &[NODE]);
-    let partition = other.partition(TOPIC, 0);
-    assert_eq!(send(&partition, 0, 2, 1, START_MS), unknown);
-    assert_eq!(
-        send(&partition, 0, 2, 1, START_MS + 2000),
-        ErrorCode::NONE,
-        "none comes"
-    );
-    partition.delete_records(Offset(1)).unwrap();
-    let mut builder = BatchBuilder::new(Codec::None).producer(8, 0, 5);
-    builder.append(START_MS, None, Some(b"value"), &[]);
-    let mut of_another = builder.build(Offset(0), LeaderEpoch(0));
-    let found = partition.append(&mut of_another, -1, Origin::Client, START_MS);
-    assert!(found.is_ok(), "its first batches may be deleted");
-}
-
 // H16: a client that hears of the new leader first has what is missing with the old one still.
 #[test]
 fn gap_of_a_producer_that_is_new_to_this_leader_is_waited_for_once_and_a_gap_of_any_other_is_none() {

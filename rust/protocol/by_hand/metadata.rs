@@ -150,7 +150,29 @@ fn api_versions_responses() {
             .collect();
         assert_eq!(apis, [[0, 0, 13], [3, 1, 9]]);
         assert_eq!(response.int::<i32>("ThrottleTimeMs"), if version > 0 { 5 } else { 0 });
-        assert_eq!(response.rows("FinalizedFeatures").len(), usize::from(version >= 3));
+        let levels = |name: &str, [low, high]: [&str; 2]| -> Vec<(String, [i16; 2])> {
+            let rows = response.rows(name).into_iter();
+            rows.map(|row| (row.text("Name").unwrap().to_owned(), [row.int(low), row.int(high)]))
+                .collect()
+        };
+        let known = FEATURES
+            .iter()
+            .filter(|feature| version >= 4 || (version == 3 && feature.min > 0));
+        let known: Vec<_> = known
+            .map(|feature| (feature.name.to_owned(), [feature.min, feature.max]))
+            .collect();
+        assert_eq!(levels("SupportedFeatures", ["MinVersion", "MaxVersion"]), known);
+        let agreed: Vec<_> = finalized
+            .iter()
+            .filter(|_| version >= 3)
+            .map(|one| (one.name.clone(), [2, 2]))
+            .collect();
+        assert_eq!(
+            levels("FinalizedFeatures", ["MinVersionLevel", "MaxVersionLevel"]),
+            agreed
+        );
+        let epoch: i64 = response.int("FinalizedFeaturesEpoch");
+        assert_eq!(epoch, if version >= 3 { 7 } else { -1 });
         assert_eq!(out, encode(schema, &value).unwrap(), "version {version}");
     }
 }
