@@ -353,7 +353,7 @@ class World:
             if self._registered(node_id) <= crash.registered:
                 crash.leader_epoch = max(crash.leader_epoch, state.leader_epoch)
             leads_since = state.leader == node_id and state.leader_epoch > crash.leader_epoch
-            if is_back or leads_since:
+            if is_back or (leads_since and self._is_settled(node_id)):
                 del self._crashes[topic, number, node_id]
 
     def _is_heard(self, node_id: int) -> bool:
@@ -361,6 +361,11 @@ class World:
         process, name = self.nodes[node_id].process, self.nodes[node_id].name
         is_reached = self.network.passes(name, STORE) and self.network.passes(STORE, name)
         return process is not None and not process.is_stopped and is_reached and self._registered(node_id) > 0
+
+    def _is_settled(self, node_id: int) -> bool:
+        """Whether a controller has drawn the consequences of its last crash: before, it may be elected for a moment."""
+        node = self.tree.nodes.get(f"/brokers/ids/{node_id}")
+        return node is not None and b'"clean_shutdown":false' not in node.data
 
     def _registered(self, node_id: int) -> int:
         """When it did so last, by the store's changes; 0 when it is not registered."""
