@@ -20,6 +20,11 @@ const LIMITS: Limits = Limits {
 
 /// A broker that lets everybody in for so long, then answers requests with `body`; each answer is sent byte by byte.
 fn broker(lifetime_ms: i64, body: &'static [u8]) -> SocketAddr {
+    broker_ahead(0, lifetime_ms, body)
+}
+
+/// As [`broker`], which answers a request as if it were so many requests further.
+fn broker_ahead(requests: i32, lifetime_ms: i64, body: &'static [u8]) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
@@ -40,7 +45,10 @@ fn broker(lifetime_ms: i64, body: &'static [u8]) -> SocketAddr {
             match number {
                 0 => SaslHandshakeResponse::default().encode(&mut answer, 1),
                 1 => let_in.encode(&mut answer, 1),
-                _ => answer.extend(body),
+                _ => {
+                    let asked = i32::from_be_bytes(*answer.first_chunk().unwrap());
+                    answer = [&(asked + requests).to_be_bytes(), body].concat();
+                }
             }
             let size = (answer.len() as i32).to_be_bytes();
             for byte in size.iter().chain(&answer) {
@@ -84,9 +92,8 @@ fn wait(socket: &TcpStream, wants_to_write: bool) {
     assert_eq!(poll(&mut [PollFd::new(socket, flags)], None), Ok(1));
 }
 
-#[test]
-fn a_connection_without_limits_never_waits_and_goes_on_where_it_was() {
-    let address = broker(60_000, b"many bytes");
+/// A connection without limits, and how often its opening would have waited.
+fn opened(address: SocketAddr) -> (Connection, usize) {
     let server = (address.ip().to_string(), address.port());
     let mut opening = Opening::new(&server, vec![address], ME, security(), None);
     assert!(opening.socket().is_none());
@@ -99,8 +106,13 @@ fn a_connection_without_limits_never_waits_and_goes_on_where_it_was() {
         waits += 1;
         wait(opening.socket().unwrap(), opening.wants_to_write());
     };
+    (Connection::over(opened, opening), waits)
+}
+
+#[test]
+fn a_connection_without_limits_never_waits_and_goes_on_where_it_was() {
+    let (mut connection, waits) = opened(broker(60_000, b"many bytes"));
     assert!(waits > 1);
-    let mut connection = Connection::over(opened, opening);
     assert!(!connection.is_over());
     let mut answer = Vec::new();
     for _ in 0..2 {
@@ -110,6 +122,20 @@ fn a_connection_without_limits_never_waits_and_goes_on_where_it_was() {
         }
         assert_eq!(&answer[4..], b"many bytes");
     }
+}
+
+#[test]
+fn an_answer_to_another_request_is_not_taken() {
+    let (mut connection, _) = opened(broker_ahead(1, 60_000, b"of the next"));
+    connection.send_by((3, 12), true, b"").unwrap();
+    let mut answer = Vec::new();
+    let received = loop {
+        match connection.receive_now(&mut answer) {
+            Ok(false) => wait(connection.socket(), connection.wants_to_write()),
+            received => break received,
+        }
+    };
+    assert_eq!(received.map_err(|error| error.kind()), Err(ErrorKind::InvalidData));
 }
 
 #[test]

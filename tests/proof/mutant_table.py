@@ -215,22 +215,11 @@ OF_PYTHON: Final = (
         "a deletion that was done is done again, to a topic that was made since",
     ),
     Mutant(
-        "answer-of-another-request",
-        "rust/client/connection.rs",
-        "if answer.first_chunk() != Some(&self.received.to_be_bytes()) {",
-        "if false {",
-        (
-            "tests/wire/test_interbroker_client.py"
-            "::test_broker_that_misbehaves_costs_one_connection[another correlation id]",
-        ),
-        "an answer that comes late is taken for that of the next request",
-    ),
-    Mutant(
         "topic-deleted-by-two-names",
         f"{_PACKAGE}/handlers/delete_topics.py",
         "        if count > 1:\n            errors[topic]",
         "        if False:\n            errors[topic]",
-        (f"{_UNIT}/handlers/test_delete_topics.py::test_a_name_and_its_id_delete_nothing",),
+        (f"{_UNIT}/handlers/test_delete_topics.py::test_a_refusal_deletes_nothing",),
         "a topic that a request names by name and by id is deleted twice",
     ),
     Mutant(
@@ -452,6 +441,14 @@ OF_PYTHON: Final = (
 )
 
 OF_RUST: Final = (
+    Mutant(
+        "answer-of-another-request",
+        "rust/client/connection.rs",
+        "answer.first_chunk() != Some(&self.received.to_be_bytes())",
+        "false",
+        ("client::dial::tests::an_answer_to_another_request_is_not_taken",),
+        "an answer that comes late is taken for that of the next request",
+    ),
     Mutant(
         "session-of-a-thousandfold-length",
         "rust/client/dial.rs",

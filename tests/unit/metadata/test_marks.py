@@ -126,7 +126,7 @@ def killed(tmp_path: Path) -> Path:
 
     async def more(store: SqliteStore) -> None:
         await store.ensure_path("/brokers/topics/t")
-        shutil.copytree(path.parent, copy)
+        await store._in_writer(lambda _: shutil.copytree(path.parent, copy))  # no heartbeat is written meanwhile
 
     in_sqlite(path, more)
     return copy / "metadata.sqlite"
