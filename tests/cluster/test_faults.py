@@ -34,7 +34,7 @@ RUNS = played(1, 3)
 LIMIT_S = 600
 
 CHOSEN = [
-    # F18, H5, H9, H13, H16, H28
+    # H5, H9, H13, H16, H28
     ("zookeeper", "leader-cut-off"),
     ("zookeeper", "store-away"),
     ("sqlite", "leader-killed"),

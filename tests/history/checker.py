@@ -1,4 +1,4 @@
-"""Says what in a history may not have been (invariants I1 to I4 and I6 to I8 of the reliability plan).
+"""Says what in a history may not have been.
 
 A history in, a list of violations out; an empty list says that no rule was broken by what was recorded. Each rule has a
 name, and a violation is one sentence with that name. It reads no log, knows no broker and never repairs a history.

@@ -1,4 +1,4 @@
-"""The rules of transactions, for ``checker.py`` (H11 to H14 of the reliability plan).
+"""The rules of transactions, for ``checker.py`` (H11 to H14 of `docs/internals/scenarios.md`).
 
 | rule | broken when |
 |---|---|

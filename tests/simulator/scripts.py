@@ -1,5 +1,5 @@
-"""Scenarios of the reliability plan that need their faults in a certain order; everything else is drawn from the seed
-as ever.
+"""Scenarios of `docs/internals/scenarios.md` that need their faults in a certain order; everything else is drawn from
+the seed as ever.
 
 A script gives the faults in place of ``faults.draw``, the topic's own configuration, and which rules its faults may
 break: a power loss of everybody takes along what nobody had synced. It says nothing about what becomes of it.

@@ -1,5 +1,4 @@
-"""The simulator finds what is planted, and nothing in what we ship; and it does the same again (F27 of the reliability
-plan).
+"""The simulator finds what is planted, and nothing in what we ship; and it does the same again.
 
 Each test plays seeds in processes of its own: the data plane that is driven step by step takes the place of the wheel's
 there.
@@ -100,7 +99,7 @@ def play_fresh(seeds: int, *arguments: object) -> dict[str, Any]:
     return summary(lines)
 
 
-def test_no_seed_breaks_a_promise() -> None:  # I1 to I4, I6 to I8
+def test_no_seed_breaks_a_promise() -> None:  # the rules of history/checker.py
     assert play_fresh(SEEDS)["segments"] >= SEGMENTS_A_SEED * SEEDS
 
 

@@ -333,7 +333,7 @@ fn gap_at_the_only_replica_is_answered_at_once() {
     );
 }
 
-// I1: what was appended before another broker led may have been cut off, whatever stands at its offsets
+// What was appended before another broker led may have been cut off, whatever stands at its offsets
 // now.
 #[test]
 fn produce_of_an_earlier_term_is_not_acknowledged_by_the_records_of_another_leader() {

@@ -1,4 +1,4 @@
-//! Opening after a clean stop, after a crash, and over every kind of damage (reliability H22, H23, F16).
+//! Opening after a clean stop, after a crash, and over every kind of damage (H22, H23).
 
 use std::fs;
 

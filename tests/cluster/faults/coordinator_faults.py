@@ -35,7 +35,7 @@ MOVES = 3
 KILLS = 2
 COMMITS_BETWEEN = 1000
 FETCH_LIMIT_S = 10.0
-"""How soon after a move OffsetFetch must return the right offsets (F21 of the reliability plan)."""
+"""How soon after a move OffsetFetch must return the right offsets."""
 
 
 class Committer(threading.Thread):

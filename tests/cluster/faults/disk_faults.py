@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 GONE_LIMIT_S = 10.0
-"""How soon a broker whose only log directory has failed must end (F15 of the reliability plan)."""
+"""How soon a broker whose only log directory has failed must end."""
 
 SEGMENTS = 4
 READ_LIMIT_S = 20.0

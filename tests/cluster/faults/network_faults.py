@@ -1,4 +1,4 @@
-"""Brokers that cannot reach each other or the store, while clients reach all of them (H5, F5 to F7)."""
+"""Brokers that cannot reach each other or the store, while clients reach all of them (H5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Twenty partitions that move under load while brokers die; min.insync.replicas is the number of replicas (F18, H16).
+"""Twenty partitions that move under load while brokers die; min.insync.replicas is the number of replicas (H16).
 
 As in Apache Kafka's reassign_partitions_test there are four brokers, each partition gets the replicas of another one,
 and the move ends within a minute. Besides, no record is lost or doubled, and nothing is left of removed replicas. In

@@ -33,7 +33,7 @@ TIMEOUTS_MS = (4_000, 10_000, 10_000)
 STABLE_LIMIT_S = max(TIMEOUTS_MS) / 1000 + 10
 """How soon after the end the last stable offsets are the ends (H11)."""
 RESUME_LIMIT_S = 60.0
-"""How soon after a fault every producer commits again (F22 of the reliability plan)."""
+"""How soon after a fault every producer commits again."""
 GIVE_UP_S = 90.0
 END_LIMIT_S = 60.0
 FETCH_LIMIT_S = 10.0

@@ -251,7 +251,7 @@ async def test_eligible_replica_leads_when_no_in_sync_replica_is_alive(world: Wo
     assert (state.isr, state.elr) == ((2,), (3,))
 
 
-async def test_unclean_restart_leaves_the_sets_before_it_can_lead(world: World) -> None:  # H8, F10
+async def test_unclean_restart_leaves_the_sets_before_it_can_lead(world: World) -> None:  # H8
     await make(world, assignment=((3, 2, 1),))
     await world.led("t", 3)
     before = world.brokers[3]

@@ -178,7 +178,7 @@ async def configure_brokers(world: World, changed: dict[str, str], node: str = "
 @pytest.mark.parametrize("node", ["<default>", "2"])
 async def test_minimum_lowered_for_all_topics_ends_the_trust_in_eligible_replicas(
     world: World, node: str
-) -> None:  # KIP-966, KIP-226, I1
+) -> None:  # KIP-966, KIP-226
     """From then on the leader commits records that the eligible replicas do not have."""
     await make(world, (2, 3))
     await world.brokers[3].kill()

@@ -186,7 +186,7 @@ STATES = st.builds(
 @given(STATES, st.sets(st.sampled_from(ABC)), st.integers(1, 4))
 def test_loss_never_elects_from_outside_and_never_empties_both_sets(
     state: Leadership, gone: set[int], min_isr: int
-) -> None:  # I7
+) -> None:
     usable = set(ABC) - gone
     after = lost(state, gone, usable, min_isr) or state
     assert after.leader == -1 or after.leader in usable & ({*state.isr, *state.elr})

@@ -97,7 +97,7 @@ fn records_of_a_follower_are_flushed_after_flush_ms() {
     assert_eq!(follower.broker.logs().flush_due(), 1);
 }
 
-// F17: a leader with records for a partition that is not fetched any more would answer every request at
+// A leader with records for a partition that is not fetched any more would answer every request at
 // once.
 #[test]
 fn partition_whose_directory_fails_between_two_fetches_leaves_the_session() {
