@@ -12,7 +12,7 @@ pub struct Attached(OnceLock<Box<dyn Any + Send + Sync>>);
 
 impl Attached {
     /// Returns the value. The first call creates it with its default.
-    #[expect(clippy::expect_used, reason = "one module authorization, for one type")]
+    #[expect(clippy::expect_used, reason = "one module asks, for one type")]
     pub fn get<T: Any + Default + Send + Sync>(&self) -> &T {
         let value = self.0.get_or_init(|| Box::new(T::default()));
         value.downcast_ref().expect("a broker has one kind of coordinators")

@@ -1,12 +1,13 @@
 //! The data plane's state and its answers: partitions, leases, produce, fetch, delayed operations. It uses no sockets
 //! and no Python. Callers pass the times of a request in.
 //!
-//! The map: [`Broker`] owns the parts; [`Node`] is what they share; [`Logs`] are the hosted logs; `registry`, `image`,
-//! `producer_ids` and `acls` hold the state that the control plane publishes; `authorization` asks the ACLs for a
-//! request; `partition` appends to the log and reads from it; `produce`, `fetch`, `list_offsets`, `metadata` and
-//! `adopt_segments` serve one API each, through the trait of `api`; `verifier` is the way to the transaction
-//! coordinators; `quotas` counts what clients with a quota do; `waiters` is the purgatory of delayed operations;
-//! [`Threads`] are the threads that wait on the disk; `events` is the queue to the control plane.
+//! The map: [`Broker`] owns the parts; [`Node`] is what they share. `requests` serves them: `produce`, `fetch`,
+//! `list_offsets`, `metadata` and `adopt_segments` one API each, through the trait of `api`; `authorization` asks the
+//! ACLs, `verifier` is the way to the transaction coordinators, `waiters` is the purgatory of delayed operations.
+//! `partition` appends to a log and reads from it; `logs` are the hosted logs ([`Logs`]) and their directories;
+//! `replication` fetches from leaders; `published` is what the control plane publishes: the registry of partitions, the
+//! metadata image, producer ids, ACLs, quotas; `threads` ([`Threads`]) wait on the disk, and have the queue of events
+//! to the control plane.
 
 #![forbid(unsafe_code)]
 

@@ -50,11 +50,11 @@ pub type GroupHome = Home<Shard>;
 impl GroupHome {
     /// The groups with all durable changes folded; `NOT_COORDINATOR` when another broker may have led the partition
     /// since the load.
-    pub fn groups(&self, broker: &Broker) -> Result<MutexGuard<'_, Shard>, ErrorCode> {
+    pub fn shard(&self, broker: &Broker) -> Result<MutexGuard<'_, Shard>, ErrorCode> {
         self.serve(|shard| self.settle(shard, broker))
     }
 
-    /// As [`Self::groups`], without the checks.
+    /// As [`Self::shard`], without the checks.
     pub fn settled(&self, broker: &Broker) -> MutexGuard<'_, Shard> {
         let mut shard = self.lock();
         self.settle(&mut shard, broker);

@@ -39,7 +39,7 @@ fn answer(asked: &Request<'_>, request: &HeartbeatRequest<'_>) -> ErrorCode {
         generation_id: request.generation_id,
     };
     let served = groups.homes.find(broker, request.group_id).and_then(|home| {
-        let mut shard = home.groups(broker)?;
+        let mut shard = home.shard(broker)?;
         let code = shard.heartbeat(request.group_id, claim, asked.now);
         groups.note_timers(&shard);
         Ok(code)

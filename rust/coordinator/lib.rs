@@ -6,9 +6,9 @@
 //! map: `homes` has the partitions of an internal topic, of whatever kind, and `append` writes to a partition;
 //! [`Groups`] has the partitions of `__consumer_offsets`; a `shard` is the state of one partition: groups, each with a
 //! `lease` and `offsets`; `loading` builds a shard from the log, `removal` removes offsets; `transactions` is the
-//! transaction coordinator; each API has a file. A
-//! request that cannot be answered here goes to the control plane, which creates the topic, claims ids, or answers with
-//! the error. This module never decides which broker coordinates a group, or which members a group has.
+//! transaction coordinator; each API has a file. A request that cannot be answered here goes to the control plane,
+//! which creates the topic, claims ids, or answers with the error. This module never decides which broker coordinates a
+//! group, or which members a group has.
 
 #![forbid(unsafe_code)]
 

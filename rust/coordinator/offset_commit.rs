@@ -153,9 +153,9 @@ fn commit(
         group_instance_id: request.group_instance_id.as_ref().and_then(|range| text(body, range)),
         generation_id: request.generation_id,
     };
-    let mut groups = home.groups(broker)?;
-    groups.check_commit(group_id, claim, call.version >= GROUP_ID_NOT_FOUND_FROM, call.now)?;
-    call.groups.note_timers(&groups);
+    let mut shard = home.shard(broker)?;
+    shard.check_commit(group_id, claim, call.version >= GROUP_ID_NOT_FOUND_FROM, call.now)?;
+    call.groups.note_timers(&shard);
     if rows.is_empty() {
         return Ok(None);
     }
@@ -163,19 +163,19 @@ fn commit(
         return Err(ErrorCode::UNKNOWN_SERVER_ERROR);
     };
     let (appended, awaited) = append(broker, &home, &mut batch, call.now_ms)?;
-    let id = groups.group_id(group_id);
+    let id = shard.group_id(group_id);
     for (at, row) in (appended.first_offset.get()..).map(Offset).zip(&mut rows) {
         row.2.record_offset = at;
-        if let Some(topic) = groups.topic(&row.0) {
+        if let Some(topic) = shard.topic(&row.0) {
             row.0 = topic; // one copy of the name for all groups
         }
     }
-    groups.note_commit(&id, rows, appended.last_offset + 1);
+    shard.note_commit(&id, rows, appended.last_offset + 1);
     if awaited.is_nothing() {
-        home.settle(&mut groups, broker);
+        home.settle(&mut shard, broker);
         return Ok(None);
     }
-    drop(groups);
+    drop(shard);
     Ok(Some((home, awaited)))
 }
 

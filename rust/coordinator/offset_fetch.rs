@@ -145,7 +145,7 @@ impl Answering<'_> {
     /// The names of all topics that the group has offsets of, when the request asks for all; `None` when they are too
     /// many for a network loop.
     fn names(&self, home: &GroupHome, groups: &[&FetchedGroup]) -> Result<Option<Vec<Arc<str>>>, ErrorCode> {
-        let shard = home.groups(self.broker)?;
+        let shard = home.shard(self.broker)?;
         if groups.iter().all(|group| group.topics.is_some()) {
             return Ok(Some(Vec::new()));
         }
@@ -249,7 +249,7 @@ impl Answering<'_> {
         by_id: bool,
         writer: &mut OffsetFetchWriter<'_>,
     ) -> Result<(), ErrorCode> {
-        let shard = home.groups(self.broker)?;
+        let shard = home.shard(self.broker)?;
         let name = topic.name.unwrap_or_default();
         let rows = shard.rows(self.group_id, name);
         let offsets = shard

@@ -232,7 +232,7 @@ pub fn remove(
     now_ms: i64,
 ) -> Result<Removed, ErrorCode> {
     let home = groups.homes.of(index).ok_or(ErrorCode::NOT_COORDINATOR)?;
-    let mut shard = home.groups(broker)?;
+    let mut shard = home.shard(broker)?;
     let current = match removal {
         Removal::Topic(topic) => broker.image().load().topic(topic).map(|row| row.id),
         _ => None,

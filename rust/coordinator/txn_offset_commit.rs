@@ -239,7 +239,7 @@ impl Committing {
     }
 
     fn append(mut self, broker: &Broker) -> Result<Awaited, ErrorCode> {
-        let mut shard = self.home.groups(broker)?;
+        let mut shard = self.home.shard(broker)?;
         let claim = Claim {
             member_id: &self.member_id,
             group_instance_id: self.group_instance_id.as_deref(),

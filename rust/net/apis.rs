@@ -1,6 +1,6 @@
 //! Which APIs the data plane serves: a key's [`Api`].
 //!
-//! `dispatch`, `serve` and the simulator use this function; all other APIs are served by the connection itself
+//! `receiver`, `dispatch`, `requests` and the simulator use this function; all other APIs are served by the connection itself
 //! (`ApiVersions`, the brokers' proof) or by the control plane.
 
 use broker::{AdoptSegments, Api, Fetch, ListOffsets, Metadata, Produce};

@@ -1,5 +1,5 @@
 //! Dispatches each frame by its API: requests of the data plane's APIs are served at once, or on another thread when
-//! they are too much for a network loop (`elsewhere`); all other requests go through the control plane's queue.
+//! they are too much for a network loop (`request_tasks`); all other requests go through the control plane's queue.
 //!
 //! Each API of the data plane is served the same way: its answer is framed, delayed, left to another thread or to the
 //! control plane. Only `ApiVersions` and the brokers' proof are served by the connection itself. Unknown requests are
@@ -223,8 +223,8 @@ fn serve_api(
         Served::Answered(_) | Served::Silent => {}
         Served::Disconnect => return Err(CloseReason::SilentFailure),
         Served::Delayed(delayed) => park(delayed, call, requester, connection, context),
-        Served::Elsewhere(errand) => {
-            let work = TaskWork::of(errand, || WholeRequest {
+        Served::Elsewhere(handover) => {
+            let work = TaskWork::of(handover, || WholeRequest {
                 api,
                 version,
                 may_hand_over: true,

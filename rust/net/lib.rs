@@ -8,8 +8,7 @@
 //! requests that are too much for a loop are `request_tasks` of other threads; the bytes that all clients together hold
 //! are bounded by `pressure`, and clients over a quota are `held_back`. Other threads reach a loop through its
 //! `mailbox`; all loops share one `network`. `replica_fetchers` and `peers` are the clients among them: they ask other
-//! brokers, over a
-//! `broker_connection`.
+//! brokers, over a `broker_connection`.
 
 #![forbid(unsafe_code)]
 

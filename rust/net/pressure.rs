@@ -1,7 +1,7 @@
 //! What a loop does when the broker's budgets for bytes of clients are used up.
 //!
 //! Unsent answers (`kafkastore.unsent.max.bytes`): connections with unsent bytes are not served, and large requests of
-//! other connections wait for room, one after the other (`serve`). Connections whose clients have taken no bytes for
+//! other connections wait for room, one after the other (`receiver`). Connections whose clients have taken no bytes for
 //! [`PATIENCE`] are closed, the connection with the most bytes first, until there is room again; after
 //! [`SHORT_PATIENCE`] when requests wait or twice the budget is held.
 //!

@@ -49,9 +49,9 @@ pub struct WholeRequest {
 }
 
 impl TaskWork {
-    /// The work of an errand; `whole` is called when the request's body is still needed.
-    pub fn of(errand: Handover, whole: impl FnOnce() -> WholeRequest) -> Self {
-        match errand {
+    /// The work that is handed over; `whole` is called when the request's body is still needed.
+    pub fn of(handover: Handover, whole: impl FnOnce() -> WholeRequest) -> Self {
+        match handover {
             Handover::Serve(thread) => Self::Serve(whole(), thread),
             Handover::Append(left) => Self::Append(left, whole().body),
             Handover::Try(delayed, is_due) => Self::Try(delayed, is_due),
@@ -228,8 +228,8 @@ impl TaskOrigin {
                 drop(whole);
                 self.start_waiting(delayed);
             }
-            Ok(Served::Elsewhere(errand)) => {
-                let work = TaskWork::of(errand, || whole);
+            Ok(Served::Elsewhere(handover)) => {
+                let work = TaskWork::of(handover, || whole);
                 RequestTask { origin: self, work }.submit();
             }
             Ok(Served::Control(first)) => {

@@ -259,8 +259,8 @@ impl Requests {
         let answered = framed_answer(&mut answer, framing, |out| serve_metered(api, request, framing, out));
         match answered {
             Ok(()) => Some(Effect::Answer(number, answer).on(connection)),
-            Err(Ok(Served::Elsewhere(errand))) => {
-                let work = TaskWork::of(errand, || WholeRequest {
+            Err(Ok(Served::Elsewhere(handover))) => {
+                let work = TaskWork::of(handover, || WholeRequest {
                     api,
                     version,
                     may_hand_over: false,

@@ -285,12 +285,12 @@ impl TopicPlanner<'_> {
         let mut start = self.bounds(&options.start, &chosen)?;
         let mut end = self.bounds(&options.end, &chosen)?;
         if options.start.kind == BoundKind::Timestamp {
-            let reached = self.scan(&chosen, &start, &every(Bound::Latest), None)?;
+            let reached = self.plan_ranges(&chosen, &start, &every(Bound::Latest), None)?;
             self.check_reached(&reached)?;
             start = offsets(&reached, |plan| plan.start_offset);
         }
         if options.end.kind == BoundKind::Timestamp {
-            let reached = self.scan(&chosen, &every(Bound::Earliest), &end, None)?;
+            let reached = self.plan_ranges(&chosen, &every(Bound::Earliest), &end, None)?;
             end = offsets(&reached, |plan| plan.end_offset);
         }
         // (c)
@@ -304,7 +304,7 @@ impl TopicPlanner<'_> {
         // (d)
         start.retain(|partition, _| chosen.contains(partition));
         end.retain(|partition, _| chosen.contains(partition));
-        let mut plans = self.scan(&chosen, &start, &end, self.read.link_dir)?;
+        let mut plans = self.plan_ranges(&chosen, &start, &end, self.read.link_dir)?;
         self.catch_up(&mut plans, &start, &end, planned)?;
         self.estimate(&mut plans)?;
         for mut plan in plans {
@@ -347,7 +347,7 @@ impl TopicPlanner<'_> {
                 return Ok(()); // no cleaner passes an offset that has not moved
             }
             plans.retain(|plan| !overtaken.contains(&plan.partition.partition));
-            plans.extend(self.scan(&overtaken, start, end, self.read.link_dir)?);
+            plans.extend(self.plan_ranges(&overtaken, start, end, self.read.link_dir)?);
             plans.sort_by_key(|plan| plan.partition.partition);
         }
         planned.warnings.push(format!(
@@ -389,7 +389,7 @@ impl TopicPlanner<'_> {
 
     /// Plans partitions between bounds, in order: those with files that are seen in the files, the others from what
     /// their leaders tell.
-    fn scan(
+    fn plan_ranges(
         &self,
         partitions: &[i32],
         start: &PartitionBounds,
@@ -535,12 +535,12 @@ impl TopicPlanner<'_> {
         end: &PartitionBounds,
     ) -> Result<(PartitionBounds, PartitionBounds)> {
         let (kept, times) = (self.read.wanted.offsets, self.read.wanted.timestamps_ms);
-        let base = self.scan(chosen, start, end, None)?;
+        let base = self.plan_ranges(chosen, start, end, None)?;
         let by_time: BTreeMap<i32, Offset> = if times.low == i64::MIN {
             BTreeMap::new()
         } else {
             let first = every(Bound::Timestamp(times.low.max(0)));
-            let plans = self.scan(chosen, &first, &every(Bound::Latest), None)?;
+            let plans = self.plan_ranges(chosen, &first, &every(Bound::Latest), None)?;
             plans
                 .iter()
                 .map(|it| (it.partition.partition, it.start_offset))

@@ -96,9 +96,9 @@ class Api:
         self.kafka_4_from = _KAFKA_4_FROM.get(name, min_version)  # the first version that is always served
         self.max_version = max_version
         self.flexible_from = flexible_from
-        self.plane = (
-            plane  # "data": answered by Rust (Metadata comes here only to create topics); "control": by a handler
-        )
+        # "data": answered by Rust (Metadata comes here only to create topics); "control": by a handler, for
+        # FindCoordinator, InitProducerId and AddOffsetsToTxn when Rust cannot answer
+        self.plane = plane
         self.module = module
         self.is_inter_broker = is_inter_broker
 

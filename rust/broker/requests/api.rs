@@ -57,7 +57,7 @@ pub struct Request<'a> {
     pub broker: &'a Broker,
     /// The API's version, which the broker has published as served.
     pub version: i16,
-    /// The client that authorization.
+    /// The client that asks.
     pub caller: Caller<'a>,
     /// The body behind the request header. Produce patches it in place.
     pub body: &'a mut [u8],

@@ -1,7 +1,7 @@
 //! What the client of a request may do: the published ACLs, asked for one request.
 //!
 //! Place: each API of the data plane makes an [`Authorization`] of its request ([`Request::authorization`]) and asks it
-//! before it looks at anything that the client names; the control plane asks through `py/security`. Without an
+//! before it looks at anything that the client names; the control plane asks through `rust/python/security.rs`. Without an
 //! authorizer everything is allowed, which costs one branch.
 //!
 //! A connection that has proven to be a broker may do everything, as a super user may: an ACL never locks brokers out
@@ -35,7 +35,7 @@ const NAME_CHARS: usize = 250;
 /// Characters of a line.
 const LINE_CHARS: usize = 1000;
 
-/// Who authorization, in the words of ACLs.
+/// Who asks, in the words of ACLs.
 #[derive(Debug, Clone, Copy)]
 pub struct Asker<'a> {
     /// The principal: `User:alice`.

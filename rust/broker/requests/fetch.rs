@@ -301,7 +301,7 @@ fn is_enough(plan: &Plan, outcomes: &[Outcome]) -> bool {
 }
 
 impl Plan {
-    /// Reads all rows. `None` when a row needs the disk and the place may not wait for it.
+    /// Reads all rows. `None` when a row needs the disk and the executor may not wait for it.
     fn read_all(&self, broker: &Broker, listener: &str, executor: Executor, now: Instant) -> Option<Vec<Outcome>> {
         let nearer = if self.rack.is_empty() {
             Vec::new()

@@ -68,7 +68,7 @@ fn append_for_groups(
             .while_absent(index, append)
             .unwrap_or(Err(ErrorCode::NOT_LEADER_OR_FOLLOWER));
     };
-    let mut shard = home.groups(broker).map_err(|_| ErrorCode::NOT_LEADER_OR_FOLLOWER)?;
+    let mut shard = home.shard(broker).map_err(|_| ErrorCode::NOT_LEADER_OR_FOLLOWER)?;
     let done = append()?;
     shard.note_end(marker.producer_id, marker.is_commit, done.0.last_offset + 1);
     home.settle(&mut shard, broker);

@@ -4,8 +4,10 @@
 //! partitions. The map: [`transaction`](Transaction) is the state of one id, `table` the state machine, `records` its
 //! records, `loading` the fold, `shard` one partition, [`Transactions`] all partitions; `transit` is the way of a
 //! request (decide, append, wait for replicas, answer); `ends` writes the markers of decided transactions; `verifier`
-//! answers the partitions' question whether they are in a transaction, `batches` asks other brokers; `write_markers` is
-//! the answer of a partition's leader. The state machine does no I/O; only `transit` and `ends` append.
+//! answers the partitions' question whether they are in a transaction, `batches` asks other brokers; `expiry` aborts
+//! and forgets by the clock; `marker_append` writes a marker to a partition of this broker, for `ends` and for
+//! `write_markers`, which answers the coordinators of other brokers. The state machine does no I/O; only `transit`,
+//! `ends` and `marker_append` append.
 
 mod add_offsets;
 mod add_partitions;
