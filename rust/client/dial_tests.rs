@@ -6,7 +6,7 @@ use std::thread;
 
 use super::*;
 use crate::connection::Connection;
-use crate::reasons::SPEAKS_TLS;
+use crate::reasons::{NOT_KAFKA, SPEAKS_TLS};
 use protocol::messages::Message;
 use protocol::messages::sasl_authenticate::SaslAuthenticateResponse;
 use protocol::messages::sasl_handshake::SaslHandshakeResponse;
@@ -135,7 +135,7 @@ fn an_answer_to_another_request_is_not_taken() {
             received => break received,
         }
     };
-    assert_eq!(received.map_err(|error| error.kind()), Err(ErrorKind::InvalidData));
+    assert_eq!(received.map_err(|error| error.reason), Err(NOT_KAFKA.to_owned()));
 }
 
 #[test]
