@@ -219,7 +219,7 @@ OF_PYTHON: Final = (
         f"{_PACKAGE}/handlers/delete_topics.py",
         "        if count > 1:\n            errors[topic]",
         "        if False:\n            errors[topic]",
-        (f"{_UNIT}/handlers/test_delete_topics.py::test_a_refusal_deletes_nothing",),
+        (f"{_UNIT}/handlers/test_delete_topics.py::test_a_name_and_its_id_delete_nothing",),
         "a topic that a request names by name and by id is deleted twice",
     ),
     Mutant(
@@ -422,8 +422,8 @@ OF_PYTHON: Final = (
     Mutant(
         "coordinator-before-its-log",
         f"{_PACKAGE}/replica/manager.py",
-        "        leased = self._leased.get(topic.topic_id, {})\n",
-        "        leased = {n: s.leader_epoch for n, s in enumerate(topic.partitions) if s.leader == self.node_id}\n",
+        "if topic.topic_id not in self.image.topics_by_id:",
+        "if False:",
         (
             f"{_UNIT}/replica/test_assigned.py"
             "::test_coordinator_that_begins_while_logs_are_made_gets_partitions_when_they_are_there",

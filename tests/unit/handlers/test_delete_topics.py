@@ -61,6 +61,14 @@ def test_a_recreated_topic_is_not_deleted_by_the_id_of_the_topic_before_it(
     assert topic_id(broker, "t") != wanted
 
 
+def test_a_name_and_its_id_delete_nothing(broker: OneBroker) -> None:
+    broker.create_topic("t")
+    asked = {"topics": [*names("t")["topics"], *ids(topic_id(broker, "t"))["topics"]]}
+    (result,) = broker.ask("delete_topics", 6, asked).responses
+    assert (result.name, result.error_code) == ("t", INVALID_REQUEST)
+    assert "t" in broker.services.image.topics
+
+
 @pytest.mark.parametrize(
     ("asked", "codes"),
     [
