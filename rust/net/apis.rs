@@ -1,7 +1,7 @@
 //! Which APIs the data plane serves: a key's [`Api`].
 //!
-//! `receiver`, `dispatch`, `requests` and the simulator use this function; all other APIs are served by the connection itself
-//! (`ApiVersions`, the brokers' proof) or by the control plane.
+//! `receiver`, `dispatch`, `requests` and the simulator use this function; all other APIs are served by the connection
+//! itself (`ApiVersions`, the brokers' proof) or by the control plane.
 
 use broker::{AdoptSegments, Api, Fetch, ListOffsets, Metadata, Produce};
 use protocol::ApiTable;

@@ -1,8 +1,8 @@
 //! What the client of a request may do: the published ACLs, asked for one request.
 //!
 //! Place: each API of the data plane makes an [`Authorization`] of its request ([`Request::authorization`]) and asks it
-//! before it looks at anything that the client names; the control plane asks through `rust/python/security.rs`. Without an
-//! authorizer everything is allowed, which costs one branch.
+//! before it looks at anything that the client names; the control plane asks through `rust/python/security.rs`. Without
+//! an authorizer everything is allowed, which costs one branch.
 //!
 //! A connection that has proven to be a broker may do everything, as a super user may: an ACL never locks brokers out
 //! of their cluster. A connection that only came in on the brokers' listener has proven nothing: where ACLs decide it
