@@ -4,11 +4,17 @@ use super::*;
 
 /// A connection that no quota holds back before `start`.
 pub fn connection(id: u64, start: Instant) -> Connection {
+    connected(id, start).0
+}
+
+/// As [`connection`], and its client's end.
+pub fn connected(id: u64, start: Instant) -> (Connection, std::net::TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let socket = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let theirs = listener.accept().unwrap().0;
     socket.set_nonblocking(true).unwrap();
     let client = ClientInfo::new(1, "PLAINTEXT".into(), "/127.0.0.1".to_owned());
-    Connection::new(
+    let connection = Connection::new(
         ConnectionRef { key: 0, id },
         Transport::plain(TcpStream::from_std(socket)),
         [127, 0, 0, 1].into(),
@@ -16,7 +22,8 @@ pub fn connection(id: u64, start: Instant) -> Connection {
         client.into(),
         HeldBack::new(start),
         start,
-    )
+    );
+    (connection, theirs)
 }
 
 fn answer(bytes: &[u8]) -> Outbox {

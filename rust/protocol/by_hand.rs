@@ -11,10 +11,13 @@
 //! - [`crate::metadata`]: the answer is written straight from the metadata image, of which nothing is copied.
 //! - [`crate::api_versions`], [`crate::header`]: the first bytes of each connection and of each request, before the
 //!   version is known to be one that is served.
-//! - [`crate::throttle_time`]: patches a number into an answer that is written already.
+//! - [`crate::throttle_time`]: patches a number into an answer that is written already; the tests of the control plane
+//!   compare its places with the codec's (`tests/unit/requests/test_throttle_time.py`).
 //!
-//! Each is compared with the codec over random messages of every version: what it reads is what the codec wrote, and
-//! what it writes is byte for byte what the codec writes.
+//! In other crates the producer of the Spark sink writes its batches into requests of Produce as it makes them
+//! (`rust/producer/produce.rs`), and the coordinators write and read their records (`records.rs`): their own tests are
+//! the check. All others here are compared with the codec over random messages of every version: what it reads is what
+//! the codec wrote, and what it writes is byte for byte what the codec writes.
 
 mod fetch;
 mod metadata;

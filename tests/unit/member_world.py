@@ -3,10 +3,9 @@ has."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ from kafkastore.metadata.store import Create
 from kafkastore.metadata.stored_topics import StoredTopic
 from kafkastore.server.broker import Broker
 
-LIMIT_S = 10
 REGISTRATION = "/brokers/ids/1"
 
 
@@ -96,12 +94,3 @@ async def end_session(folder: Path, session_id: int) -> None:
     direct.close()
     async with other_store(folder) as other:  # a store that connects removes the nodes of sessions that are over
         assert await other.exists(REGISTRATION) is None
-
-
-async def until(condition: Callable[[], bool | Awaitable[bool]]) -> None:
-    async with asyncio.timeout(LIMIT_S):
-        while True:
-            found = condition()
-            if found if isinstance(found, bool) else await found:
-                return
-            await asyncio.sleep(0.005)

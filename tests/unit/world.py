@@ -16,6 +16,8 @@ from kafkastore.requests.services import Provider
 from kafkastore.server.broker import Broker
 from kafkastore.server.surroundings import Surroundings
 
+LIMIT_S = 60.0  # for what happens within moments
+
 
 def broker_config(folder: Path, **properties: str) -> BrokerConfig:
     """The configuration of a test's broker. In keywords a dot is a double underscore: ``num__partitions="3"``."""
@@ -60,6 +62,16 @@ async def started_broker(
 def run(test: Callable[[], Awaitable[Any]]) -> Any:
     """Runs an async test body."""
     return asyncio.run(test())  # type: ignore[arg-type]
+
+
+async def until(condition: Callable[[], object], *, pause_s: float = 0.001) -> None:
+    """Lets the loop run until ``condition()`` holds (it may return an awaitable), which no event tells of."""
+    async with asyncio.timeout(LIMIT_S):
+        while True:
+            found = condition()
+            if await found if isinstance(found, Awaitable) else found:
+                return
+            await asyncio.sleep(pause_s)
 
 
 async def deletions_end(services: Provider) -> None:

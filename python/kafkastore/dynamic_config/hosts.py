@@ -81,7 +81,8 @@ class Hosts:
 
     async def _is_answered(self, host: str) -> bool:
         try:
-            found = await asyncio.wait_for(self._checks.call(_resolved, host), LIMIT_S)
+            async with asyncio.timeout(LIMIT_S):
+                found = await self._checks.call(_resolved, host)
         except TimeoutError:
             return False
         self._note(host, found)

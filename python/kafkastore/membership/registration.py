@@ -139,7 +139,8 @@ async def take(
             raise StartupError(f"{refusal}; stop it, or give this one its own node.id and kafkastore.metadata.path")
         await store.poll()
         with suppress(TimeoutError):
-            await asyncio.wait_for(gone.wait(), TAKEOVER_POLL_S)
+            async with asyncio.timeout(TAKEOVER_POLL_S):
+                await gone.wait()
 
 
 def _setter(event: asyncio.Event) -> Callable[[object], None]:

@@ -406,7 +406,8 @@ class SqliteStore(WritesByMulti):
             if self._watches.is_empty():
                 self._has_watches.clear()
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._has_watches.wait(), LOOK_S)
+                    async with asyncio.timeout(LOOK_S):
+                        await self._has_watches.wait()
             else:
                 await asyncio.sleep(self._poll_s)
             try:
@@ -454,7 +455,8 @@ class SqliteStore(WritesByMulti):
             else:
                 self._beat_now.clear()
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._beat_now.wait(), delay_s)
+                    async with asyncio.timeout(delay_s):
+                        await self._beat_now.wait()
 
     async def _stop_tasks(self) -> None:
         tasks, self._tasks = self._tasks, []

@@ -98,13 +98,15 @@ class MetricsPage:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), HEAD_LIMIT_S)
+            async with asyncio.timeout(HEAD_LIMIT_S):
+                head = await reader.readuntil(b"\r\n\r\n")
             status, kind, body = await self._answer(head)
             text = (
                 f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
             )
             sent = b"" if head.startswith(b"HEAD ") else body
-            await asyncio.wait_for(_send(writer, text.encode(), sent), SEND_LIMIT_S)
+            async with asyncio.timeout(SEND_LIMIT_S):
+                await _send(writer, text.encode(), sent)
         except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             writer.transport.abort()
         except asyncio.CancelledError:

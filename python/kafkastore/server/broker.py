@@ -164,7 +164,8 @@ class Broker:
         except StoreUnavailableError as unavailable:
             try:
                 if self._marks is not None:  # damage may be the cause; then the check raises the error to report
-                    await asyncio.wait_for(self._marks.finish_check(), DAMAGE_LIMIT_S)
+                    async with asyncio.timeout(DAMAGE_LIMIT_S):
+                        await self._marks.finish_check()
                 raise
             except TimeoutError:  # the disk has not answered at all
                 raise unavailable from None

@@ -29,9 +29,7 @@ pub fn handshake(version: i16, body: &[u8], framing: Framing, connection: &mut C
         error_code: code,
         mechanisms: mechanisms.iter().map(|it| it.name()).collect(),
     };
-    let mut answered = Outbox::default();
-    answer(&mut answered, framing, |out| response.encode(out, version));
-    connection.answer_box().append(&mut answered);
+    answer(connection.answer_box(), framing, |out| response.encode(out, version));
     connection.is_closing |= code != ErrorCode::NONE; // B
     Ok(())
 }

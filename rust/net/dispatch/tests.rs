@@ -1,13 +1,11 @@
 use std::io::Read;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 
 use super::*;
-use crate::connection::ConnectionRef;
+use crate::connection::tests::connected;
 use crate::framing::framed;
 use crate::outbox::{Outbox, SendProgress};
-use crate::transport::Transport;
 use base::place::{Offset, Position};
-use broker::HeldBack;
 use broker::testing::Fixture;
 use broker::{BodyTail, Splice};
 use protocol::{ApiRange, Writer};
@@ -15,23 +13,7 @@ use storage::FileSlice;
 
 /// A connection and its client's end.
 fn connection() -> (Connection, TcpStream) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    let theirs = listener.accept().unwrap().0;
-    socket.set_nonblocking(true).unwrap();
-    let client = ClientInfo::new(1, "PLAINTEXT".into(), "/127.0.0.1".to_owned());
-    let reference = ConnectionRef { key: 0, id: 1 };
-    let socket = mio::net::TcpStream::from_std(socket);
-    let connection = Connection::new(
-        reference,
-        Transport::plain(socket),
-        [127, 0, 0, 1].into(),
-        0,
-        client.into(),
-        HeldBack::new(Instant::now()),
-        Instant::now(),
-    );
-    (connection, theirs)
+    connected(1, Instant::now())
 }
 
 /// What a client gets of an outbox.

@@ -248,52 +248,55 @@ fn txn_offset_commit_requests() {
     );
 }
 
+/// The answers to a commit are the codec's, and their errors stand where it says; `answer` takes a version, the
+/// request's body and the errors, appends the answer, and returns the positions.
+fn compare_commit_responses(
+    api: &str,
+    last_version: i16,
+    mut answer: impl FnMut(i16, &[u8], &[ErrorCode], &mut Vec<u8>) -> Vec<usize>,
+) {
+    let [asks, answers] = ["Request", "Response"].map(|kind| table::message(&format!("{api}{kind}")).unwrap());
+    let names = ["Topic", "Partition"].map(|part| format!("{api}Request{part}"));
+    for_random(answers.name, 0..=last_version, |schema, mut value| {
+        let version = schema.version;
+        Change::new(answers, &mut value).set("ThrottleTimeMs", number(0));
+        let response = Row::new(answers, &value);
+        let body = asked(asks, version, &response, &names[0], &names[1]);
+        let errors: Vec<ErrorCode> = rows_of(&response).iter().map(|row| row.error("ErrorCode")).collect();
+        let mut out = Vec::new();
+        let places = answer(version, &body, &errors, &mut out);
+        assert_eq!(out, encode(schema, &value).unwrap(), "version {version}");
+        let error = |at: &usize| ErrorCode(i16::from_be_bytes([out[*at], out[*at + 1]]));
+        assert_eq!(places.iter().map(error).collect::<Vec<_>>(), errors);
+    });
+}
+
 #[test]
-fn commit_responses() {
-    let asks = table::message("OffsetCommitRequest").unwrap();
-    let message = table::message("OffsetCommitResponse").unwrap();
+fn offset_commit_responses() {
     let mut request = OffsetCommitRequest::default();
-    for_random(
-        "OffsetCommitResponse",
-        0..=offset_commit::MAX_VERSION,
-        |schema, mut value| {
-            let version = schema.version;
-            Change::new(message, &mut value).set("ThrottleTimeMs", number(0));
-            let response = Row::new(message, &value);
-            let body = asked(
-                asks,
-                version,
-                &response,
-                "OffsetCommitRequestTopic",
-                "OffsetCommitRequestPartition",
-            );
-            request.decode(version, &body).unwrap();
-            let errors: Vec<ErrorCode> = rows_of(&response).iter().map(|row| row.error("ErrorCode")).collect();
-            let mut out = Vec::new();
+    compare_commit_responses(
+        "OffsetCommit",
+        offset_commit::MAX_VERSION,
+        |version, body, errors, out| {
             let mut places = Vec::new();
-            encode_offset_commit_response(&mut out, version, &body, &request, &errors, Some(&mut places));
-            let error = |at: &usize| ErrorCode(i16::from_be_bytes([out[*at], out[*at + 1]]));
-            assert_eq!(places.iter().map(error).collect::<Vec<_>>(), errors);
-            assert_eq!(out, encode(schema, &value).unwrap(), "version {version}");
+            request.decode(version, body).unwrap();
+            encode_offset_commit_response(out, version, body, &request, errors, Some(&mut places));
+            places
         },
     );
-    let asks = table::message("TxnOffsetCommitRequest").unwrap();
-    let message = table::message("TxnOffsetCommitResponse").unwrap();
+}
+
+#[test]
+fn txn_offset_commit_responses() {
     let mut request = TxnOffsetCommitRequest::default();
-    for_random(
-        "TxnOffsetCommitResponse",
-        0..=txn_offset_commit::MAX_VERSION,
-        |schema, mut value| {
-            let version = schema.version;
-            Change::new(message, &mut value).set("ThrottleTimeMs", number(0));
-            let response = Row::new(message, &value);
-            let names = ("TxnOffsetCommitRequestTopic", "TxnOffsetCommitRequestPartition");
-            let body = asked(asks, version, &response, names.0, names.1);
-            request.decode(version, &body).unwrap();
-            let errors: Vec<ErrorCode> = rows_of(&response).iter().map(|row| row.error("ErrorCode")).collect();
-            let mut out = Vec::new();
-            encode_txn_offset_commit_response(&mut out, version, &body, &request, &errors, None);
-            assert_eq!(out, encode(schema, &value).unwrap(), "version {version}");
+    compare_commit_responses(
+        "TxnOffsetCommit",
+        txn_offset_commit::MAX_VERSION,
+        |version, body, errors, out| {
+            let mut places = Vec::new();
+            request.decode(version, body).unwrap();
+            encode_txn_offset_commit_response(out, version, body, &request, errors, Some(&mut places));
+            places
         },
     );
 }

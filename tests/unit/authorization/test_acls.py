@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from world import until
 
 from kafkastore.authorization.acls import TOGETHER, Acls
 from kafkastore.authorization.bindings import (
@@ -40,7 +41,6 @@ T, U, PREFIX = (
 ALICE, BOB = AccessControlEntry("User:alice", "*", READ, ALLOW), AccessControlEntry("User:bob", "*", WRITE, DENY)
 EVERYTHING = AclBindingFilter(ANY, ANY, None, None, None, ANY, ANY)
 BY = ("User:admin", "/10.0.0.1")
-LIMIT_S = 10.0
 
 
 class Published:
@@ -93,12 +93,6 @@ async def brokers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
     await brokers.close()
 
 
-async def wait_for(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(LIMIT_S):
-        while not condition():  # noqa: ASYNC110 - another process would be as late
-            await asyncio.sleep(0.01)
-
-
 async def test_change_is_in_effect_here_at_once_and_on_other_brokers_within_a_second(brokers: Brokers) -> None:
     one, _ = await brokers.start(), await brokers.start()
     await one.add({T: [ALICE], PREFIX: [BOB]}, *BY)
@@ -111,11 +105,11 @@ async def test_change_is_in_effect_here_at_once_and_on_other_brokers_within_a_se
         await poll()
 
     brokers.stores[1].poll = counted  # type: ignore[method-assign]
-    await wait_for(lambda: brokers.published[1].acls == brokers.published[0].acls)
+    await until(lambda: brokers.published[1].acls == brokers.published[0].acls)
     assert polls * brokers.stores[1]._poll_s <= 1, "no more looks than it takes in a second"
     assert await one.remove([EVERYTHING], *BY) == [[(T, ALICE), (PREFIX, BOB)]]
     assert brokers.published[0].acls == {}
-    await wait_for(lambda: brokers.published[1].acls == {})
+    await until(lambda: brokers.published[1].acls == {})
 
 
 async def test_each_change_is_in_the_audit_log_with_principal_and_address(
@@ -160,15 +154,15 @@ async def test_changes_of_two_brokers_at_once_are_both_made(brokers: Brokers) ->
     await asyncio.gather(add(0), add(1))
     expected = {T: {*entries[0], *entries[1]}, U: {*entries[0], *entries[1]}}
     for published in brokers.published:
-        await wait_for(lambda published=published: published.acls == expected)
+        await until(lambda published=published: published.acls == expected)
 
 
 async def test_broker_that_missed_notices_reads_everything(brokers: Brokers) -> None:
     one, _ = await brokers.start(), await brokers.start()
     many = {ResourcePattern(TOPIC, LITERAL, f"t{at}"): [ALICE] for at in range(KEPT + TOGETHER + 1)}
     await one.add(many, *BY)
-    await wait_for(lambda: len(brokers.published[1].acls) == len(many))
-    await wait_for(lambda: brokers.published[0].acls == brokers.published[1].acls)
+    await until(lambda: len(brokers.published[1].acls) == len(many))
+    await until(lambda: brokers.published[0].acls == brokers.published[1].acls)
     await one.add({U: [ALICE]}, *BY)  # the controller takes old notices away when it hears of the next
     store = brokers.stores[0]
     async with asyncio.timeout(5):

@@ -11,7 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from world import broker_config, run
+from world import broker_config, run, until
 
 from fixtures.offsets.wire_client import WireClient
 from kafkastore.coordinator.group.classic.join import JoinRequest
@@ -85,12 +85,6 @@ class Client:
         named = {"group_id": group_id, "member_id": joined.member_id, "group_instance_id": None}
         answer = await self.ask("heartbeat", 4, generation_id=joined.generation_id, **named)
         return int(answer.error_code)
-
-
-async def until(holds: Callable[[], object]) -> None:
-    async with asyncio.timeout(LIMIT_S):
-        while not holds():  # noqa: ASYNC110 ends within a few passes
-            await asyncio.sleep(0.001)
 
 
 async def loaded(coordinator: GroupCoordinator) -> None:

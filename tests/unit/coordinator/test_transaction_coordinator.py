@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from stepped import Noting, refusal
-from world import run, running_broker, started_broker
+from world import run, running_broker, started_broker, until
 
 from kafkastore._core import build_batch
 from kafkastore.coordinator.transaction.config import TransactionConfig
@@ -33,12 +33,6 @@ START_MS = 1_000
 
 def kept(transactional_id: str, state: str = "Ongoing", producer_id: int = 7) -> Kept:
     return Kept(transactional_id, producer_id, 3, state, 60_000, START_MS, [("t", 0)])
-
-
-async def until(holds: Callable[[], object]) -> None:
-    async with asyncio.timeout(LIMIT_S):
-        while not holds():  # noqa: ASYNC110 ends within a few passes
-            await asyncio.sleep(0.001)
 
 
 @asynccontextmanager

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from member_world import other_store, put_topic, running_member, until
+from member_world import other_store, put_topic, running_member
 from stepped import Engine
-from world import run, running_broker
+from world import run, running_broker, until
 
 from kafkastore.dynamic_config.changes import ConfigChanges
 from kafkastore.dynamic_config.quota_entities import Entity

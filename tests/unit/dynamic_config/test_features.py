@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from member_world import other_store, running_member, until
+from member_world import other_store, running_member
+from world import until
 
 from kafkastore.dynamic_config.features import (
     SAFE_DOWNGRADE,

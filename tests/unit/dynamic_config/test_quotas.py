@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from member_world import other_store, running_member, until
+from member_world import other_store, running_member
+from world import until
 
 from kafkastore.dynamic_config.quota_entities import DEFAULT, Entity, check_value, entity_at, entity_of, value_text
 from kafkastore.errors import InvalidRequestError

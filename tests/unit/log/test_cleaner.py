@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from stepped import Call, Engine
-from world import broker_config, run
+from world import broker_config, run, until
 
 from kafkastore.config import BrokerConfig
 from kafkastore.log.cleaner import LogCleaner
@@ -49,12 +48,6 @@ class Reporting(Engine):
 def cleaner_of(folder: Path, engine: Engine, **properties: str) -> tuple[LogCleaner, BrokerConfig]:
     config = broker_config(folder, **{"log__cleaner__backoff__ms": "1", **properties})
     return LogCleaner(config, engine), config  # type: ignore[arg-type]
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
-        while not condition():  # noqa: ASYNC110 - the engine has no event for its calls
-            await asyncio.sleep(0.001)
 
 
 def test_cleaner_goes_on_at_once_until_no_log_is_due_and_looks_again_after_the_backoff(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from member_world import other_store, put_topic, running_member, until
+from member_world import other_store, put_topic, running_member
 from stepped import Engine
-from world import broker_config, run, running_broker, started_broker
+from world import broker_config, run, running_broker, started_broker, until
 
 from kafkastore.config import HELD
 from kafkastore.coordinator.producer_ids import PATH, ProducerIds

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 from member_world import (
-    LIMIT_S,
     REGISTRATION,
     end_session,
     expire_session,
@@ -20,11 +19,10 @@ from member_world import (
     put_topic,
     running_member,
     store_path,
-    until,
     watch_registrations,
 )
 from stepped import Engine
-from world import run, started_broker
+from world import LIMIT_S, run, started_broker, until
 
 from kafkastore.controller.controller import Controller
 from kafkastore.dynamic_config.changes import ConfigChanges

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from member_world import until
+from world import until
 
 from kafkastore.interbroker.dialer import PLAIN, Connection
 from kafkastore.membership import presence

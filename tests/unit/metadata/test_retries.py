@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from member_world import until
+from world import until
 
 from kafkastore.errors import KafkastoreError
 from kafkastore.metadata import retries

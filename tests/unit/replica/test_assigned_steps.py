@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from world import until
 
 from kafkastore.errors import ErrorCode
 from kafkastore.interbroker.orders import EPOCH_DURING_DELETE, StoppedReplica
@@ -28,11 +29,7 @@ def many(leader: int = ME) -> list[TopicStates]:
 
 
 async def until_some_are_led(replicas: Replicas) -> None:
-    for _ in range(100 * COUNT):
-        if len(replicas.engine.history) >= 3:
-            return
-        await asyncio.sleep(0)
-    raise AssertionError("nothing is led")
+    await until(lambda: len(replicas.engine.history) >= 3, pause_s=0.0)
 
 
 async def test_broker_that_loses_its_session_refuses_the_rest_of_a_request_under_way(replicas: Replicas) -> None:

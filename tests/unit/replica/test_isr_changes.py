@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from world import until
 
 from kafkastore._core import response_encoder
 from kafkastore.errors import ErrorCode, KafkastoreError, error_name
@@ -24,8 +25,6 @@ from kafkastore.replica.isr_changes import IsrChanges
 from .replica_world import BROKER_EPOCH, ME, NEW_ID, OTHER, T_ID, THIRD, Replicas, on_replicas, state, told
 
 Fields = dict[str, Any]
-
-LIMIT_S = 5
 
 
 class Asked:
@@ -87,12 +86,6 @@ class Asked:
             for topic in request.topics
             for one in topic.partitions
         ]
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(LIMIT_S):
-        while not condition():  # noqa: ASYNC110 - nothing tells of a request but the request
-            await asyncio.sleep(0)
 
 
 def lost(_: Any) -> Fields:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from member_world import running_member, until
+from member_world import running_member
 from stepped import Request, taken
-from world import run
+from world import run, until
 
 from kafkastore._core import decode_request, message_encoder
 from kafkastore.controller.controller import Controller

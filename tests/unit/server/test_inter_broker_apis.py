@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from member_world import other_store, put_topic, running_member, until
+from member_world import other_store, put_topic, running_member
 from stepped import Request
-from world import run, running_broker
+from world import run, running_broker, until
 
 from kafkastore.config.authorizer import CLASSES
 from kafkastore.errors import ErrorCode

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from member_world import running_member, until
+from member_world import running_member
+from world import until
 
 from kafkastore._core import response_encoder
 from kafkastore.controller.controller import Controller

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from member_world import LIMIT_S, until
 from stepped import refusal
-from world import deletions_end, run, running_broker
+from world import LIMIT_S, deletions_end, run, running_broker, until
 
 from kafkastore import errors
 from kafkastore._core import build_batch
