@@ -29,7 +29,7 @@ mod moving;
 mod offsets;
 mod read;
 mod readers;
-mod refusals;
+pub(crate) mod refusals;
 
 pub use adopt::AdoptionTurn;
 pub use awaited::Awaited;

@@ -1,5 +1,6 @@
 //! What the control plane publishes: topics, brokers, ACLs, producer ids, options. Immutable, swapped whole.
 
+pub(crate) mod absent;
 pub mod acls;
 pub mod features;
 pub mod image;

@@ -160,7 +160,7 @@ impl Partition {
         &self.future
     }
 
-    pub(super) fn refusals(&self) -> &Refusals {
+    pub(crate) fn refusals(&self) -> &Refusals {
         &self.refusals
     }
 

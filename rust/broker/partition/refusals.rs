@@ -1,6 +1,6 @@
-//! Batches of idempotent producers that were refused before they were validated: this broker did not lead yet, or too
-//! few replicas were in sync. Also batches that never came to this broker, since the client sent them to
-//! the leader before.
+//! Batches of idempotent producers that were refused before they were validated: this broker did not lead yet, did not
+//! have the partition yet (`published::absent`), or too few replicas were in sync. Also batches that never came to this
+//! broker, since the client sent them to the leader before.
 //!
 //! The producer's later batches are read next, and the reason for the refusal may have passed by then. The later
 //! batches would be refused as out of order, though nothing is lost. A client may then begin a new producer epoch for
@@ -33,9 +33,16 @@ struct Refused {
     at_ms: i64,
 }
 
+impl Refused {
+    /// False as well when the clock was put back since.
+    fn is_remembered(&self, now_ms: i64) -> bool {
+        (0..REMEMBERED_MS).contains(&now_ms.saturating_sub(self.at_ms))
+    }
+}
+
 /// The refused batches, by producer id.
 #[derive(Default)]
-pub(super) struct Refusals {
+pub(crate) struct Refusals {
     by_producer: Mutex<HashMap<i64, Refused>>,
     /// Whether there are any refusals: while there are none, an append takes no lock.
     has_any: AtomicBool,
@@ -46,7 +53,7 @@ impl Refusals {
     fn note(&self, producer_id: i64, epoch: i16, sequence: i32, code: ErrorCode, now_ms: i64) {
         let mut known = self.by_producer.lock();
         if known.len() >= MAX_PRODUCERS {
-            known.retain(|_, refused| now_ms.saturating_sub(refused.at_ms) < REMEMBERED_MS);
+            known.retain(|_, refused| refused.is_remembered(now_ms));
         }
         let is_full = known.len() >= MAX_PRODUCERS;
         match known.get_mut(&producer_id) {
@@ -69,6 +76,32 @@ impl Refusals {
         self.has_any.store(true, Ordering::Release);
     }
 
+    /// Notes that a batch was refused since its partition was not on this broker.
+    pub(crate) fn note_absent(&self, header: &BatchHeader, now_ms: i64) {
+        let code = ErrorCode::NOT_LEADER_OR_FOLLOWER;
+        self.note(
+            header.producer_id,
+            header.producer_epoch,
+            header.base_sequence,
+            code,
+            now_ms,
+        );
+    }
+
+    /// Notes all that `others` has noted.
+    pub(crate) fn take_over(&self, others: Self) {
+        for (producer_id, it) in others.by_producer.into_inner() {
+            self.note(producer_id, it.epoch, it.sequence, it.code, it.at_ms);
+        }
+    }
+
+    /// Forgets what is older than [`REMEMBERED_MS`]. Returns the number of producers that are left.
+    pub(crate) fn forget_old(&self, now_ms: i64) -> usize {
+        let mut known = self.by_producer.lock();
+        known.retain(|_, refused| refused.is_remembered(now_ms));
+        known.len()
+    }
+
     /// The error for this batch, if an earlier batch of its producer is to come first. Forgets a refusal that is
     /// settled.
     fn hold_back(&self, log: &Log, header: &BatchHeader, now_ms: i64) -> Option<ErrorCode> {
@@ -78,7 +111,7 @@ impl Refusals {
         let is_there =
             entry.is_some_and(|e| e.producer_epoch == refused.epoch && e.last_sequence() >= refused.sequence);
         let is_behind = header.producer_epoch == refused.epoch && header.base_sequence > refused.sequence;
-        if is_behind && !is_there && now_ms.saturating_sub(refused.at_ms) < REMEMBERED_MS {
+        if is_behind && !is_there && refused.is_remembered(now_ms) {
             return Some(refused.code);
         }
         if !is_behind || is_there {
@@ -181,7 +214,7 @@ fn still_to_come(log: &Log, code: ErrorCode) -> Error {
 }
 
 /// The header of a batch of an idempotent producer that has a sequence.
-fn idempotent(batch: &[u8]) -> Option<BatchHeader> {
+pub(crate) fn idempotent(batch: &[u8]) -> Option<BatchHeader> {
     BatchHeader::parse(batch).ok().filter(has_sequence)
 }
 

@@ -11,8 +11,10 @@ use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
 
 use crate::partition::Partition;
+use crate::published::absent::{Absent, AbsentTopic};
 use crate::published::topic_id::{NO_TOPIC_ID, TopicId};
 use base::error::{Error, ErrorCode, Result};
+use record::BatchHeader;
 
 /// Each map is in this many shards, so that a new topic does not copy the entries of all others.
 const SHARDS: usize = 32;
@@ -107,6 +109,7 @@ impl Topics {
 pub struct Registry {
     topics: ArcSwap<Topics>,
     writer: Mutex<()>,
+    absent: Mutex<Absent>,
 }
 
 impl Registry {
@@ -147,6 +150,21 @@ impl Registry {
         by_dir
     }
 
+    /// Notes that a batch was refused since its partition is not here: when the partition comes, it waits for the batch
+    /// before it takes a later one of the same producer.
+    pub(crate) fn note_absent(&self, topic: AbsentTopic, index: i32, header: &BatchHeader, now_ms: i64) {
+        let mut absent = self.absent.lock();
+        let topics = self.topics.load(); // under the lock: what comes later is handed the note
+        let known = match &topic {
+            AbsentTopic::Name(name) => topics.by_name(name),
+            AbsentTopic::Id(id) => topics.by_id(id),
+        };
+        match known.and_then(|topic| topic.partition(index)) {
+            Some(partition) => partition.refusals().note_absent(header, now_ms),
+            None => absent.note(topic, index, header, now_ms),
+        }
+    }
+
     /// Adds partitions to a topic, which is created when it is new. Its id becomes `id`.
     pub fn add(&self, name: &Arc<str>, id: TopicId, added: Vec<Arc<Partition>>) {
         let _writer = self.writer.lock();
@@ -159,12 +177,19 @@ impl Registry {
             }
             partitions[at] = Some(partition);
         }
-        topics.put(Arc::new(Topic {
+        let topic = Arc::new(Topic {
             name: Arc::clone(name),
             id,
             partitions,
-        }));
+        });
+        topics.put(Arc::clone(&topic));
         self.topics.store(Arc::new(topics));
+        let mut absent = self.absent.lock();
+        if !absent.is_empty() {
+            for partition in topic.partitions() {
+                absent.hand_over(name, id, partition.index(), partition.refusals());
+            }
+        }
     }
 
     /// Removes partitions, and a topic that has none left. Returns the partitions that were removed.

@@ -9,11 +9,13 @@ use super::parked::Wait;
 use super::verification::Verdicts;
 use crate::Broker;
 use crate::metrics::Count;
+use crate::partition::refusals::idempotent;
 use crate::partition::{Awaited, Partition};
+use crate::published::absent::AbsentTopic;
 use crate::published::registry::{Topic, Topics};
 use base::error::{Error, ErrorCode};
 use protocol::produce::BATCHES_FROM;
-use protocol::{ProduceRequest, ProduceResult, TopicKey};
+use protocol::{ProducePartition, ProduceRequest, ProduceResult, TopicKey};
 use record::{Rejection, Room, WITHOUT_KEY, single_batch};
 use storage::producer_state::VerificationGuard;
 use storage::{AppendError, Appended};
@@ -128,7 +130,7 @@ impl Appending<'_> {
             Err(refused) => return Some(refused),
         };
         let Some(partition) = topic.and_then(|t| t.partition(row.index)) else {
-            return Some(not_here(broker, topic.is_some(), &row.topic, row.index, body));
+            return Some(not_here(broker, topic.is_some(), row, body, self.now_ms));
         };
         if let Some(refused) = check_request(broker, self.request.acks, self.may_write_internal, topic) {
             return Some(refused);
@@ -201,8 +203,23 @@ pub(super) fn topic_of<'a>(topics: &'a Topics, key: &TopicKey, body: &[u8]) -> O
 }
 
 /// The result for a partition without a replica on this broker: it names the current leader, if the cluster has the
-/// partition (KIP-951).
-pub(super) fn not_here(broker: &Broker, has_topic: bool, key: &TopicKey, index: i32, body: &[u8]) -> ProduceResult {
+/// partition (KIP-951). The batch is noted: this broker may be the leader that does not know it yet.
+pub(super) fn not_here(
+    broker: &Broker,
+    has_topic: bool,
+    row: &ProducePartition,
+    body: &[u8],
+    now_ms: i64,
+) -> ProduceResult {
+    let (key, index) = (&row.topic, row.index);
+    let batch = row.records.clone().and_then(|range| body.get(range));
+    let topic = match key {
+        TopicKey::Name(_) => key.name(body).map(|name| AbsentTopic::Name(name.into())),
+        TopicKey::Id(id) => Some(AbsentTopic::Id(*id)),
+    };
+    if let (Some(header), Some(topic)) = (batch.and_then(idempotent), topic) {
+        broker.registry().note_absent(topic, index, &header, now_ms);
+    }
     let image = broker.image().load();
     let topic = match key {
         TopicKey::Name(_) => key.name(body).and_then(|name| image.topic(name)),

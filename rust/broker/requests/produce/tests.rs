@@ -1,3 +1,4 @@
+mod absent;
 mod authorization;
 mod message_sets;
 mod transactions;

@@ -212,7 +212,7 @@ impl Verification<'_> {
     fn judge(&self, topic: Option<&Arc<Topic>>, row: &ProducePartition, header: &BatchHeader, now_ms: i64) -> Verdict {
         let broker = self.broker;
         let Some(partition) = topic.and_then(|topic| topic.partition(row.index)) else {
-            let result = not_here(broker, topic.is_some(), &row.topic, row.index, self.body);
+            let result = not_here(broker, topic.is_some(), row, self.body, now_ms);
             return Verdict::refuse(result); // (c)
         };
         if let Some(result) = check_request(broker, self.request.acks, self.may_write_internal, topic) {
