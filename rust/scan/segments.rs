@@ -246,9 +246,14 @@ impl OpenSegment<'_> {
     }
 
     /// The headers from `position` to before `end` that their neighbours confirm. No batch below `limit` is being
-    /// written any more.
+    /// written any more. None when `position` is behind `end`, as where a time index leads behind the high watermark.
     pub fn chain(&self, position: Position, end: Position, limit: Offset) -> Chain<'_> {
-        Chain::new(self.segment, &*self.file, position..end.min(self.end()), limit)
+        Chain::new(
+            self.segment,
+            &*self.file,
+            position..end.max(position).min(self.end()),
+            limit,
+        )
     }
 
     /// The first batch whose last offset is at least `offset`; `limit` as for [`Self::chain`].
