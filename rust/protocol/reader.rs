@@ -9,9 +9,6 @@ use super::codec::put::MAX_STRING_BYTES;
 use super::error::WireError;
 use super::topic::{TopicId, TopicKey};
 
-/// The most elements of one kind that a request of the control plane may carry: bounds memory, since a decoded element
-/// is larger than its few bytes on the wire.
-pub const MAX_ELEMENTS: usize = 1 << 20;
 /// The most topics or partitions that a request of the data plane may name: while it is served, each takes some 500
 /// bytes. Less than Kafka recommends for a whole cluster, and thirty times what it recommends for a broker.
 pub const MAX_ROWS: usize = 1 << 17;

@@ -18,6 +18,7 @@ use protocol::messages::Message;
 use protocol::messages::add_partitions_to_txn::{
     AddPartitionsToTxnRequest, AddPartitionsToTxnResponse, AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction,
 };
+use protocol::reader::MAX_ROWS;
 
 /// The version that brokers send.
 const VERSION: i16 = AddPartitionsToTxnRequest::LAST_VERSION;
@@ -120,8 +121,13 @@ impl Queue {
         self.is_busy = true;
         let mut ids: HashSet<Arc<str>> = HashSet::new();
         let (mut batch, mut later) = (Vec::new(), Vec::new());
+        let mut rows = 0;
         for question in self.waiting.drain(..) {
-            if batch.len() < MAX_TRANSACTIONS && ids.insert(Arc::clone(&question.0.transactional_id)) {
+            let asked = &question.0;
+            let fits =
+                batch.is_empty() || (batch.len() < MAX_TRANSACTIONS && rows + asked.partitions.len() <= MAX_ROWS);
+            if fits && ids.insert(Arc::clone(&asked.transactional_id)) {
+                rows += asked.partitions.len();
                 batch.push(question);
             } else {
                 later.push(question);
@@ -181,10 +187,14 @@ fn send(
 
 fn transaction(asked: &VerificationRequest) -> AddPartitionsToTxnTransaction<'_> {
     let mut topics: Vec<AddPartitionsToTxnTopic<'_>> = Vec::new();
+    let (mut places, mut known) = (HashMap::new(), HashSet::new());
     for (topic, index) in &asked.partitions {
-        match topics.iter_mut().find(|known| *known.name == **topic) {
-            Some(known) if known.partitions.contains(index) => {}
-            Some(known) => known.partitions.push(*index),
+        if !known.insert((topic, index)) {
+            continue;
+        }
+        let at = *places.entry(topic).or_insert(topics.len());
+        match topics.get_mut(at) {
+            Some(topic) => topic.partitions.push(*index),
             None => topics.push(AddPartitionsToTxnTopic {
                 name: topic,
                 partitions: vec![*index],
@@ -210,23 +220,20 @@ fn give(batch: Vec<Question>, answer: Option<&[u8]>, may_ask_again: bool) -> Vec
     };
     let results = decoded.filter(|response| response.error_code == ErrorCode::NONE);
     let results = results.map_or_else(Vec::new, |response| response.results_by_transaction);
-    let by_id: HashMap<_, _> = results
-        .iter()
-        .map(|result| (result.transactional_id, &result.topic_results))
-        .collect();
+    let mut codes = HashMap::new();
+    for result in &results {
+        for topic in &result.topic_results {
+            for row in &topic.results_by_partition {
+                let key = (result.transactional_id, topic.name, row.partition_index);
+                codes.entry(key).or_insert(row.partition_error_code);
+            }
+        }
+    }
     let mut again = Vec::new();
     for (asked, slot) in batch {
-        let rows = by_id.get(&*asked.transactional_id);
         let code = |(topic, index): &(Arc<str>, i32)| {
-            let mut of_topic = rows
-                .into_iter()
-                .flat_map(|topics| *topics)
-                .filter(|result| *result.name == **topic);
-            let row = of_topic.find_map(|result| {
-                let mut rows = result.results_by_partition.iter();
-                rows.find(|row| row.partition_index == *index)
-            });
-            row.map_or(error, |row| row.partition_error_code)
+            let known = codes.get(&(&*asked.transactional_id, &**topic, *index));
+            known.copied().unwrap_or(error)
         };
         let codes: Vec<_> = asked.partitions.iter().map(code).collect();
         if may_ask_again && asked.is_added && codes.contains(&ErrorCode::CONCURRENT_TRANSACTIONS) {

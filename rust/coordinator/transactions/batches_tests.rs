@@ -94,6 +94,33 @@ fn questions_that_come_while_a_request_is_under_way_go_together_in_the_next() {
 }
 
 #[test]
+fn request_has_no_more_rows_than_the_other_broker_reads() {
+    let world = World::new();
+    let _first = ask(&world, "a", &[0]);
+    let sent = world.peers.take_one();
+    let batches = &world.transactions().batches;
+    let _asked: Vec<_> = ["b", "c"]
+        .into_iter()
+        .map(|id| {
+            let own_topics = (0..MAX_ROWS).map(|at| (format!("t{at}").into(), 0));
+            let question = VerificationRequest {
+                partitions: own_topics.collect(),
+                ..question(id, &[], true)
+            };
+            batches.ask(&world.broker, OTHER, question)
+        })
+        .collect();
+    sent.answer(&answer_added(NONE, "t", &[("a", &[(0, NONE)])]));
+    for id in ["b", "c"] {
+        let sent = world.peers.take_one();
+        let request = AddPartitionsToTxnRequest::decode(5, &sent.ask.body).unwrap();
+        let ids: Vec<_> = request.transactions.iter().map(|one| one.transactional_id).collect();
+        assert_eq!(ids, [id]);
+        sent.answer(&answer_added(ErrorCode::NOT_COORDINATOR, "t", &[]));
+    }
+}
+
+#[test]
 fn requests_to_different_brokers_do_not_wait_for_each_other() {
     let world = World::new();
     let batches = &world.transactions().batches;
