@@ -11,7 +11,6 @@
 
 #![forbid(unsafe_code)]
 
-mod attached;
 mod figures;
 mod lines;
 mod logs;
@@ -62,8 +61,8 @@ pub use replication::peers::{Ask, Channel, Peers, Then};
 pub use replication::replica_fetcher::{Next, ReplicaFetcher, backoff};
 pub use requests::adopt_segments::AdoptSegments;
 pub use requests::api::{
-    Api, Attempt, BodyTail, Delayed, Executor, Handover, Request, Scratch, Served, SlicedProduce, Splice, Thread,
-    Tried, go_on_waiting, start_waiting,
+    Api, Attempt, BodyTail, Delayed, Executor, Handover, Request, Scratch, Served, ServedApis, SlicedProduce, Splice,
+    Thread, Tried, go_on_waiting, start_waiting,
 };
 pub use requests::authorization::{Asker, Authorization};
 pub use requests::budget::{Budget, Charge, ControlBudget, Size};

@@ -10,7 +10,6 @@ use std::time::Instant;
 
 use arc_swap::{ArcSwap, Guard};
 
-use crate::attached::Attached;
 use crate::logs::Logs;
 use crate::metrics::Metrics;
 use crate::node::Node;
@@ -24,6 +23,7 @@ use crate::published::registry::Registry;
 use crate::replication::fetchers::Fetchers;
 use crate::replication::peers::Peers;
 use crate::replication::throttle::{Throttle, Throttles};
+use crate::requests::api::{Api, ServedApis};
 use crate::requests::authorization::authorizer::Authorizer;
 use crate::requests::budget::{Budget, ControlBudget};
 use crate::requests::fetch_session::SessionCache;
@@ -62,7 +62,7 @@ pub struct Broker {
     quotas: Quotas,
     connection_rates: ConnectionRates,
     throttles: Throttles,
-    coordinators: Attached,
+    served: OnceLock<ServedApis>,
     verifier: OnceLock<Box<dyn Verifier>>,
     peers: OnceLock<Arc<dyn Peers>>,
 }
@@ -138,7 +138,7 @@ impl Broker {
                 leader: throttle(),
                 follower: throttle(),
             },
-            coordinators: Attached::default(),
+            served: OnceLock::new(),
             verifier: OnceLock::new(),
             peers: OnceLock::new(),
         })
@@ -279,9 +279,15 @@ impl Broker {
         &self.throttles
     }
 
-    /// The state of the coordinators above.
-    pub fn coordinators(&self) -> &Attached {
-        &self.coordinators
+    /// The APIs of the data plane; set before the first request.
+    pub fn served(&self) -> &OnceLock<ServedApis> {
+        &self.served
+    }
+
+    /// The API with this key; `None` when the data plane does not serve it.
+    #[inline]
+    pub fn api(&self, key: i16) -> Option<&Arc<dyn Api>> {
+        self.served.get()?.find(key)
     }
 
     /// The way to the transaction coordinators; set before the first request.

@@ -70,7 +70,7 @@ impl GroupHome {
     /// Sends the control plane the groups that a first commit created.
     pub fn report(&self, shard: &mut Shard, broker: &Broker) {
         let created = shard.take_created();
-        if !created.is_empty() && super::groups(broker).homes.has(self) {
+        if !created.is_empty() && self.is_current() {
             let index = self.partition.index();
             broker.events().push(Event::GroupsCreated { index, groups: created });
         }

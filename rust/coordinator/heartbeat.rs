@@ -1,7 +1,9 @@
 //! `Heartbeat`: looks up, compares, moves one deadline, and answers a bare error code.
 
-use super::groups;
+use std::sync::Arc;
+
 use super::lease::Claim;
+use super::{Coordinators, Groups};
 use base::error::ErrorCode;
 use broker::{Api, BodyTail, Operation, Request, ResourceType, Served};
 use protocol::messages::Message;
@@ -9,7 +11,7 @@ use protocol::messages::heartbeat::{HeartbeatRequest, HeartbeatResponse};
 use protocol::{ApiTable, WireError};
 
 /// The API.
-pub struct Heartbeat;
+pub struct Heartbeat(pub Arc<Coordinators>);
 
 impl Api for Heartbeat {
     fn key(&self) -> i16 {
@@ -19,7 +21,7 @@ impl Api for Heartbeat {
     fn serve(&self, asked: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
         let request = HeartbeatRequest::decode(asked.version, asked.body)?;
         let answer = HeartbeatResponse {
-            error_code: answer(&asked, &request),
+            error_code: answer(&self.0.groups, &asked, &request),
             ..Default::default()
         };
         answer.encode(out, asked.version);
@@ -27,12 +29,12 @@ impl Api for Heartbeat {
     }
 }
 
-fn answer(asked: &Request<'_>, request: &HeartbeatRequest<'_>) -> ErrorCode {
+fn answer(groups: &Groups, asked: &Request<'_>, request: &HeartbeatRequest<'_>) -> ErrorCode {
     let authorization = asked.authorization("Heartbeat");
     if !authorization.allows(Operation::Read, ResourceType::Group, request.group_id) {
         return ErrorCode::GROUP_AUTHORIZATION_FAILED;
     }
-    let (broker, groups) = (asked.broker, groups(asked.broker));
+    let broker = asked.broker;
     let claim = Claim {
         member_id: request.member_id,
         group_instance_id: request.group_instance_id,

@@ -35,6 +35,8 @@ pub struct Home<S> {
     /// state.
     pub leader_epoch: LeaderEpoch,
     is_active: AtomicBool,
+    /// Another home took its place, or none.
+    is_replaced: AtomicBool,
     /// The end of the log that was loaded.
     loaded_to: AtomicI64,
     state: Mutex<S>,
@@ -63,6 +65,11 @@ impl<S> Home<S> {
             return Err(ErrorCode::NOT_COORDINATOR);
         }
         Ok(state)
+    }
+
+    /// Whether this is still the home of its partition.
+    pub fn is_current(&self) -> bool {
+        !self.is_replaced.load(Ordering::Acquire)
     }
 
     /// The state without these checks.
@@ -110,12 +117,6 @@ impl<S: Default> Homes<S> {
         self.by_index.load().get(&index).cloned()
     }
 
-    /// Whether a home is still the current home of its partition.
-    pub fn has(&self, home: &Home<S>) -> bool {
-        self.of(home.partition.index())
-            .is_some_and(|now| now.number == home.number)
-    }
-
     /// All homes as they are now, by partition.
     pub fn all(&self) -> Arc<HashMap<i32, Arc<Home<S>>>> {
         self.by_index.load_full()
@@ -150,6 +151,7 @@ impl<S: Default> Homes<S> {
             partition,
             leader_epoch,
             is_active: AtomicBool::new(false),
+            is_replaced: AtomicBool::new(false),
             loaded_to: AtomicI64::new(0),
             state: Mutex::default(),
         };
@@ -177,6 +179,9 @@ impl<S: Default> Homes<S> {
                 Some(home) => homes.insert(index, home),
                 None => homes.remove(&index),
             };
+            if let Some(before) = &before {
+                before.is_replaced.store(true, Ordering::Release);
+            }
         });
         if let Some(before) = before {
             before.partition.waiters().wake_all(WaitKind::Produce);
@@ -221,7 +226,7 @@ impl<S: Default> Homes<S> {
                 let (topic, index) = (self.topic, home.partition.index());
                 broker.log(&format!("loading {topic}-{index}: {done} of {all} offsets"));
             }
-            if !self.has(home) {
+            if !home.is_current() {
                 return Ok(false);
             }
         }

@@ -3,7 +3,9 @@
 //!
 //! An id needs Write on the transactional id; or, without one, `IdempotentWrite` on the cluster or Write on any topic.
 
-use super::transactions;
+use std::sync::Arc;
+
+use super::{Coordinators, transactions};
 use base::error::ErrorCode;
 use broker::{Api, BodyTail, CLUSTER_NAME, Operation, Request, ResourceType, Served, Size};
 use protocol::messages::Message;
@@ -16,7 +18,7 @@ const NONE: i16 = -1;
 
 /// The API. The control plane serves requests to refuse. When no id is left, a request goes there first, and comes back
 /// when a block of ids is claimed.
-pub struct InitProducerId;
+pub struct InitProducerId(pub Arc<Coordinators>);
 
 impl Api for InitProducerId {
     fn key(&self) -> i16 {
@@ -37,7 +39,7 @@ impl Api for InitProducerId {
             if asked.may_hand_over && !broker.producer_ids().has_any() {
                 return Ok(Served::Control(Some(asked.body.to_vec())));
             }
-            return Ok(transactions::init_producer_id(&asked, &request, out));
+            return Ok(transactions::init_producer_id(&self.0, &asked, &request, out));
         }
         let Some(producer_id) = broker.producer_ids().take(broker.events()) else {
             return Ok(Served::Control(None));

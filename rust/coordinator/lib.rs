@@ -34,9 +34,11 @@ mod testing;
 pub mod transactions;
 mod txn_offset_commit;
 
+use std::ops::Deref;
+use std::sync::Arc;
+
 use self::partitioning::partition_for;
 use broker::{Api, Broker};
-use protocol::ApiTable;
 
 pub use groups::{GroupHome, GroupSettings, Groups, OFFSETS_TOPIC};
 pub use lease::{GroupLease, GroupState};
@@ -50,36 +52,65 @@ pub use transactions::{STATE_TOPIC, Transactions};
 /// it in turns.
 const MANY_BYTES: usize = 16 << 10;
 
-/// The coordinators' API with this key, if the data plane serves it.
-pub fn api(key: i16) -> Option<&'static dyn Api> {
-    match key {
-        ApiTable::FIND_COORDINATOR => Some(&find::FindCoordinator),
-        ApiTable::HEARTBEAT => Some(&heartbeat::Heartbeat),
-        ApiTable::INIT_PRODUCER_ID => Some(&init_producer_id::InitProducerId),
-        ApiTable::OFFSET_COMMIT => Some(&offset_commit::OffsetCommit),
-        ApiTable::OFFSET_FETCH => Some(&offset_fetch::OffsetFetch),
-        ApiTable::TXN_OFFSET_COMMIT => Some(&txn_offset_commit::TxnOffsetCommit),
-        ApiTable::ADD_PARTITIONS_TO_TXN => Some(&transactions::AddPartitionsToTxn),
-        ApiTable::ADD_OFFSETS_TO_TXN => Some(&transactions::AddOffsetsToTxn),
-        ApiTable::END_TXN => Some(&transactions::EndTxn),
-        ApiTable::WRITE_TXN_MARKERS => Some(&transactions::WriteTxnMarkers),
-        _ => None,
+/// What a broker coordinates.
+#[derive(Default)]
+pub struct Coordinators {
+    /// The groups.
+    pub groups: Groups,
+    /// The transactions.
+    pub transactions: Transactions,
+}
+
+impl Coordinators {
+    /// With the broker that coordinates it.
+    pub const fn on<'a>(self: &'a Arc<Self>, broker: &'a Broker) -> Here<'a> {
+        Here {
+            broker,
+            coordinators: self,
+        }
     }
 }
 
-/// The state of all coordinators of a broker.
-#[derive(Default)]
-struct Coordinators {
-    groups: Groups,
-    transactions: Transactions,
+/// A broker, with what it coordinates.
+#[derive(Clone, Copy)]
+pub struct Here<'a> {
+    broker: &'a Broker,
+    coordinators: &'a Arc<Coordinators>,
 }
 
-/// The groups that a broker coordinates.
-pub fn groups(broker: &Broker) -> &Groups {
-    &broker.coordinators().get::<Coordinators>().groups
+impl Deref for Here<'_> {
+    type Target = Broker;
+
+    fn deref(&self) -> &Broker {
+        self.broker
+    }
 }
 
-/// The transactions that a broker coordinates.
-pub fn transactions(broker: &Broker) -> &Transactions {
-    &broker.coordinators().get::<Coordinators>().transactions
+impl<'a> Here<'a> {
+    /// The groups.
+    pub fn groups(self) -> &'a Groups {
+        &self.coordinators.groups
+    }
+
+    /// The transactions.
+    pub fn transactions(self) -> &'a Transactions {
+        &self.coordinators.transactions
+    }
+}
+
+/// The coordinators' APIs.
+pub fn apis(coordinators: &Arc<Coordinators>) -> [Arc<dyn Api>; 10] {
+    let it = || Arc::clone(coordinators);
+    [
+        Arc::new(find::FindCoordinator),
+        Arc::new(heartbeat::Heartbeat(it())),
+        Arc::new(init_producer_id::InitProducerId(it())),
+        Arc::new(offset_commit::OffsetCommit(it())),
+        Arc::new(offset_fetch::OffsetFetch(it())),
+        Arc::new(txn_offset_commit::TxnOffsetCommit(it())),
+        Arc::new(transactions::AddPartitionsToTxn(it())),
+        Arc::new(transactions::AddOffsetsToTxn(it())),
+        Arc::new(transactions::EndTxn(it())),
+        Arc::new(transactions::WriteTxnMarkers(it())),
+    ]
 }

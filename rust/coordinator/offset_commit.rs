@@ -7,9 +7,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::Coordinators;
 use super::append::{append, client_error};
 use super::commit_rows::{CommitRows, is_known};
-use super::groups;
 use super::groups::{GroupHome, Groups};
 use super::lease::Claim;
 use base::error::ErrorCode;
@@ -39,7 +39,7 @@ struct DelayedCommit {
 }
 
 /// The API.
-pub struct OffsetCommit;
+pub struct OffsetCommit(pub Arc<Coordinators>);
 
 impl Api for OffsetCommit {
     fn key(&self) -> i16 {
@@ -55,7 +55,7 @@ impl Api for OffsetCommit {
         let call = Call {
             broker: asked.broker,
             authorization: &asked.authorization("OffsetCommit"),
-            groups: groups(asked.broker),
+            groups: &self.0.groups,
             version: asked.version,
             body: asked.body,
             request: &request,

@@ -10,8 +10,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::groups;
-use super::groups::GroupHome;
+use super::Coordinators;
+use super::groups::{GroupHome, Groups};
 use super::offsets::{CommittedOffset, TopicOffsets};
 use base::error::ErrorCode;
 use broker::{
@@ -42,7 +42,7 @@ struct Wanted<'a> {
 }
 
 /// The API.
-pub struct OffsetFetch;
+pub struct OffsetFetch(pub Arc<Coordinators>);
 
 impl Api for OffsetFetch {
     fn key(&self) -> i16 {
@@ -63,6 +63,7 @@ impl Api for OffsetFetch {
         for (group_id, groups) in &merged {
             let answering = Answering {
                 broker: asked.broker,
+                groups: &self.0.groups,
                 authorization: &authorization,
                 executor: asked.executor,
                 version,
@@ -105,6 +106,7 @@ fn merge<'a>(request: &'a OffsetFetchRequest, body: &'a [u8]) -> Vec<(&'a str, V
 /// The answer for one group.
 struct Answering<'a> {
     broker: &'a Broker,
+    groups: &'a Groups,
     authorization: &'a Authorization<'a>,
     executor: Executor,
     version: i16,
@@ -121,7 +123,7 @@ impl Answering<'_> {
             .authorization
             .allows(Operation::Describe, ResourceType::Group, self.group_id);
         let found = if is_allowed {
-            groups(self.broker).homes.find(self.broker, self.group_id)
+            self.groups.homes.find(self.broker, self.group_id)
         } else {
             Err(ErrorCode::GROUP_AUTHORIZATION_FAILED)
         };

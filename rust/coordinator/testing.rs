@@ -2,12 +2,13 @@
 //! encoded as on the wire.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{Groups, api, groups};
+use super::{Coordinators, Groups, apis};
 use base::error::ErrorCode;
 use broker::testing::{Fixture, NODE, START_MS};
-use broker::{Attempt, BodyTail, ClientInfo, Delayed, Event, Executor, Request, Scratch, Served, Tried};
+use broker::{Attempt, BodyTail, ClientInfo, Delayed, Event, Executor, Request, Scratch, Served, ServedApis, Tried};
 use protocol::{ApiTable, Reader, WireError, Writer};
 
 pub const TOPIC_ID: [u8; 16] = [3; 16];
@@ -19,6 +20,7 @@ const FETCH_VERSION: i16 = 7;
 /// See the module.
 pub struct World {
     pub fixture: Fixture,
+    coordinators: Arc<Coordinators>,
     pub now: Instant,
     pub now_ms: i64,
 }
@@ -48,7 +50,9 @@ impl World {
 
     /// A world with these replicas of `__consumer_offsets`, all in sync.
     pub fn with_replicas(replicas: &[i32]) -> Self {
-        let fixture = Fixture::new(1);
+        let (fixture, coordinators) = (Fixture::new(1), Arc::default());
+        let served = ServedApis::new(apis(&coordinators));
+        assert!(fixture.broker.served().set(served).is_ok());
         fixture.broker.image().publish_cluster(Vec::new(), NODE);
         fixture.create_with("t", TOPIC_ID, 4, &[], &[NODE]);
         fixture.create_with(
@@ -60,6 +64,7 @@ impl World {
         );
         let world = Self {
             fixture,
+            coordinators,
             now: Instant::now(),
             now_ms: START_MS,
         };
@@ -78,7 +83,7 @@ impl World {
     }
 
     pub fn groups(&self) -> &Groups {
-        groups(&self.fixture.broker)
+        &self.coordinators.groups
     }
 
     /// Serves a request. Returns its outcome and the bytes that were written.
@@ -102,7 +107,7 @@ impl World {
             now_ms: self.now_ms,
             now: self.now,
         };
-        (api(key).unwrap().serve(request, &mut out), out)
+        (self.fixture.broker.api(key).unwrap().serve(request, &mut out), out)
     }
 
     /// The answer of a delayed request, if it is complete or due.

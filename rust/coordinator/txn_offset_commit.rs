@@ -12,10 +12,10 @@ use std::time::Instant;
 
 use super::append::{append_guarded, client_error};
 use super::commit_rows::{CommitRows, is_known};
-use super::groups::GroupHome;
+use super::groups::{GroupHome, Groups};
 use super::lease::Claim;
 use super::shard::Commit;
-use super::{OFFSETS_TOPIC, groups};
+use super::{Coordinators, OFFSETS_TOPIC};
 use base::error::ErrorCode;
 use base::place::Offset;
 use broker::{
@@ -38,7 +38,7 @@ const ADDED_FROM: i16 = 5;
 const NO_SEQUENCE: i32 = -1;
 
 /// The API.
-pub struct TxnOffsetCommit;
+pub struct TxnOffsetCommit(pub Arc<Coordinators>);
 
 /// A commit on its way.
 struct Committing {
@@ -80,13 +80,13 @@ impl Api for TxnOffsetCommit {
         }
         let mut request = TxnOffsetCommitRequest::default();
         request.decode(asked.version, asked.body)?;
-        Ok(serve(&asked, &request, out))
+        Ok(serve(&self.0.groups, &asked, &request, out))
     }
 }
 
-fn serve(asked: &Request<'_>, request: &TxnOffsetCommitRequest, out: &mut Vec<u8>) -> Served {
+fn serve(groups: &Groups, asked: &Request<'_>, request: &TxnOffsetCommitRequest, out: &mut Vec<u8>) -> Served {
     let (broker, body, version) = (asked.broker, &*asked.body, asked.version);
-    let settings = groups(broker).settings();
+    let settings = groups.settings();
     let image = broker.image().load();
     let rows = CommitRows {
         settings,
@@ -123,7 +123,7 @@ fn serve(asked: &Request<'_>, request: &TxnOffsetCommitRequest, out: &mut Vec<u8
         deadline: asked.now + settings.commit_timeout,
     };
     if !delayed.places.is_empty() {
-        let committing = begin(asked, request, |home| {
+        let committing = begin(groups, asked, request, |home| {
             let builder = BatchBuilder::new(settings.codec)
                 .producer(request.producer_id, request.producer_epoch, NO_SEQUENCE)
                 .transactional(true);
@@ -146,6 +146,7 @@ fn serve(asked: &Request<'_>, request: &TxnOffsetCommitRequest, out: &mut Vec<u8
 
 /// The commit with its batch and its guard; `None` when no row is to be written.
 fn begin(
+    groups: &Groups,
     asked: &Request<'_>,
     request: &TxnOffsetCommitRequest,
     write: impl FnOnce(&GroupHome) -> (Option<Vec<u8>>, Commit),
@@ -158,7 +159,7 @@ fn begin(
     if request.transactional_id.is_empty() {
         return Err(ErrorCode::INVALID_REQUEST);
     }
-    let home = groups(asked.broker).homes.find(asked.broker, group_id)?;
+    let home = groups.homes.find(asked.broker, group_id)?;
     let (batch, rows) = write(&home);
     if rows.is_empty() {
         return Ok(None);

@@ -58,7 +58,7 @@ fn log_end(world: &World) -> i64 {
 
 /// Group `g` in generation 3, with member `m` and the static member `s` of instance `i`.
 fn with_members(world: &World, state: GroupState) {
-    let home = groups(&world.broker).homes.of(0).unwrap();
+    let home = world.groups().homes.of(0).unwrap();
     let mut shard = home.lock();
     shard.grant("g", state, 3);
     let lease = shard.lease("g").unwrap();
@@ -138,10 +138,7 @@ fn commit_that_meets_the_markers_of_the_last_transaction_waits_for_2_seconds_and
     sent.answer(&written);
     world.work();
     assert_eq!(waiting.answer(&world), None);
-    assert_eq!(
-        waiting.patience(&world),
-        groups(&world.broker).settings().commit_timeout
-    );
+    assert_eq!(waiting.patience(&world), world.groups().settings().commit_timeout);
     world.replicate(OFFSETS_TOPIC, 0);
     assert_eq!(code(&waiting.answer(&world).unwrap()), NONE);
 }
@@ -358,15 +355,7 @@ fn commit_whose_transaction_got_its_marker_while_the_coordinator_was_asked_is_re
         coordinator_epoch: 1,
         transaction_version: 0,
     };
-    append_marker(
-        &world.broker,
-        OFFSETS_TOPIC,
-        0,
-        &marker,
-        MarkerBy::Coordinator,
-        START_MS,
-    )
-    .unwrap();
+    append_marker(world.here(), OFFSETS_TOPIC, 0, &marker, MarkerBy::Coordinator, START_MS).unwrap();
     answer_with(&world, NONE);
     assert_eq!(code(&waiting.answer(&world).unwrap()), ErrorCode::INVALID_TXN_STATE);
     assert_eq!(log_end(&world), 1, "only the marker");
@@ -377,7 +366,7 @@ fn commit_whose_transaction_got_its_marker_while_the_coordinator_was_asked_is_re
 #[test]
 fn group_is_checked_when_the_coordinator_has_answered() {
     let (world, _, mut waiting) = asking(V1);
-    groups(&world.broker).homes.begin(&world.broker, 0).unwrap();
+    world.groups().homes.begin(&world.broker, 0).unwrap();
     world.lead(OFFSETS_TOPIC, 0, 1);
     answer_with(&world, NONE);
     assert_eq!(code(&waiting.answer(&world).unwrap()), ErrorCode::NOT_COORDINATOR);
@@ -455,7 +444,7 @@ fn offsets_of_an_open_transaction_are_unstable_after_a_load_and_end_with_the_mar
 fn commit_while_the_groups_load_or_without_them_is_refused() {
     let world = World::new();
     let producer = begun(&world);
-    let homes = &groups(&world.broker).homes;
+    let homes = &world.groups().homes;
     homes.begin(&world.broker, 0).unwrap();
     assert_eq!(
         commit(&world, V1, producer, NO_MEMBER),

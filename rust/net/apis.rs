@@ -1,22 +1,28 @@
-//! Which APIs the data plane serves: a key's [`Api`].
-//!
-//! `receiver`, `dispatch`, `requests` and the simulator use this function; all other APIs are served by the connection
-//! itself (`ApiVersions`, the brokers' proof) or by the control plane.
+//! The APIs that the data plane serves. All others are served by the connection itself (`ApiVersions`, SASL) or by the
+//! control plane.
 
-use broker::{AdoptSegments, Api, Fetch, ListOffsets, Metadata, Produce};
-use protocol::ApiTable;
+use std::sync::Arc;
 
-/// The API with this key; `None` when the data plane does not serve it.
-#[inline]
-pub fn find(key: i16) -> Option<&'static dyn Api> {
-    match key {
-        ApiTable::PRODUCE => Some(&Produce),
-        ApiTable::FETCH => Some(&Fetch),
-        ApiTable::LIST_OFFSETS => Some(&ListOffsets),
-        ApiTable::METADATA => Some(&Metadata),
-        ApiTable::ADOPT_SEGMENTS => Some(&AdoptSegments),
-        key => coordinator::api(key),
-    }
+use broker::{AdoptSegments, Api, Broker, Fetch, ListOffsets, Metadata, Produce, ServedApis};
+use coordinator::Coordinators;
+use coordinator::transactions::CoordinatorVerifier;
+
+/// Gives a broker its APIs, and the way to its transaction coordinator. Returns what it coordinates.
+pub fn serve_all(broker: &Broker) -> Arc<Coordinators> {
+    let coordinators = Arc::<Coordinators>::default();
+    let own: [Arc<dyn Api>; 5] = [
+        Arc::new(Produce),
+        Arc::new(Fetch),
+        Arc::new(ListOffsets),
+        Arc::new(Metadata),
+        Arc::new(AdoptSegments),
+    ];
+    let apis = ServedApis::new(own.into_iter().chain(coordinator::apis(&coordinators)));
+    // the first engine of a broker is its only one
+    let _ = broker.served().set(apis);
+    let verifier = CoordinatorVerifier(Arc::clone(&coordinators));
+    let _ = broker.verifier().set(Box::new(verifier));
+    coordinators
 }
 
 #[cfg(test)]

@@ -12,7 +12,6 @@ mod sasl_requests;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::apis;
 use super::close_reason::CloseReason;
 use super::completion::try_complete;
 use super::connection::Connection;
@@ -91,9 +90,9 @@ pub struct Context<'a> {
 
 /// A request that the data plane serves, without its body. `mends`: how many more of its strings may be mended.
 #[derive(Clone, Copy)]
-struct ApiCall {
+struct ApiCall<'a> {
     mends: u8,
-    api: &'static dyn Api,
+    api: &'a Arc<dyn Api>,
     version: i16,
     body_at: usize,
     body_bytes: usize,
@@ -150,7 +149,8 @@ pub fn serve(
     if connection.quota_generation != context.broker.quotas().generation() {
         find_account(connection, context);
     }
-    if let Some(api) = apis::find(key) {
+    let broker = context.broker;
+    if let Some(api) = broker.api(key) {
         let call = ApiCall {
             mends: MOST,
             api,
@@ -183,7 +183,7 @@ pub fn serve(
 
 /// Serves a request of one of the data plane's APIs, as far as a network loop may.
 fn serve_api(
-    call: ApiCall,
+    call: ApiCall<'_>,
     mut frame: RequestFrame<'_>,
     connection: &mut Connection,
     context: &mut Context<'_>,
@@ -202,7 +202,7 @@ fn serve_api(
         now: context.now,
     };
     let answered = framed_answer(connection.answer_box(), framing, |out| {
-        serve_metered(api, request, framing, out)
+        serve_metered(&**api, request, framing, out)
     });
     let Err(served) = answered else { return Ok(()) };
     if let (Err(error), Some(mends)) = (&served, call.mends.checked_sub(1)) {
@@ -225,7 +225,7 @@ fn serve_api(
         Served::Delayed(delayed) => park(delayed, call, requester, connection, context),
         Served::Elsewhere(handover) => {
             let work = TaskWork::of(handover, || WholeRequest {
-                api,
+                api: Arc::clone(api),
                 version,
                 may_hand_over: true,
                 body: frame.into_body(call.body_at),
@@ -254,7 +254,7 @@ fn serve_api(
 /// Parks a delayed answer, unless it can be completed at once.
 fn park(
     mut delayed: Box<dyn Delayed>,
-    call: ApiCall,
+    call: ApiCall<'_>,
     requester: Requester,
     connection: &mut Connection,
     context: &mut Context<'_>,
@@ -292,7 +292,7 @@ fn park(
 /// Hands a request to another thread; the connection is muted until it is answered.
 fn start_task(
     mut work: TaskWork,
-    call: ApiCall,
+    call: ApiCall<'_>,
     requester: Requester,
     connection: &mut Connection,
     context: &mut Context<'_>,

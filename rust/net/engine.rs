@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 use parking_lot::{Mutex, RwLock};
 
+use super::apis::serve_all;
 use super::network::ListenerSecurity;
 use super::operations::ParkedAppend;
 use super::peers::BrokerPeers;
@@ -26,8 +27,7 @@ use base::error::{ErrorCode, Result};
 use base::place::Offset;
 use broker::{AppendDone, Awaited, Broker, Event, Partition, Peers, guarded};
 use client::tls::settings::Settings;
-use coordinator::transactions::CoordinatorVerifier;
-use coordinator::{self, Groups, Removal, Transactions};
+use coordinator::{self, Coordinators, Groups, Here, Removal, Transactions};
 use record::Origin;
 
 /// One step of a removal of committed offsets.
@@ -44,6 +44,7 @@ pub struct RemovalStep {
 /// See the module.
 pub struct Engine {
     broker: Arc<Broker>,
+    coordinators: Arc<Coordinators>,
     server: RwLock<Option<Server>>,
     security: Mutex<ListenerSecurity>,
     /// The users of SCRAM.
@@ -59,8 +60,7 @@ pub struct Engine {
 impl Engine {
     /// An engine that does not listen yet.
     pub fn new(broker: Arc<Broker>) -> Self {
-        // the first engine of a broker is its only one
-        let _ = broker.verifier().set(Box::new(CoordinatorVerifier));
+        let coordinators = serve_all(&broker);
         let credentials = Arc::new(Credentials::default());
         let to_brokers: Arc<ToBrokers> = Arc::default();
         Self {
@@ -68,6 +68,7 @@ impl Engine {
             peers: Arc::new(BrokerPeers::new(&broker, Arc::clone(&to_brokers))),
             to_brokers,
             transactions: Mutex::default(),
+            coordinators,
             broker,
             server: RwLock::new(None),
             security: Mutex::new(ListenerSecurity {
@@ -87,12 +88,17 @@ impl Engine {
 
     /// The groups that this broker coordinates.
     pub fn groups(&self) -> &Groups {
-        coordinator::groups(&self.broker)
+        &self.coordinators.groups
     }
 
     /// The transactions that this broker coordinates.
     pub fn transactions(&self) -> &Transactions {
-        coordinator::transactions(&self.broker)
+        &self.coordinators.transactions
+    }
+
+    /// The broker with what it coordinates.
+    pub fn here(&self) -> Here<'_> {
+        self.coordinators.on(&self.broker)
     }
 
     /// Serves the transactions of a load from now on; with the first of them the thread starts that ends transactions.
@@ -102,17 +108,17 @@ impl Engine {
     pub fn activate_transactions(&self, index: i32, number: u64) -> std::io::Result<()> {
         let mut running = self.transactions.lock();
         if running.is_none() {
-            let broker = Arc::clone(&self.broker);
+            let (broker, coordinators) = (Arc::clone(&self.broker), Arc::clone(&self.coordinators));
             let work = move || {
                 guarded(broker.events(), || {
-                    coordinator::transactions(&broker).run(&broker);
+                    coordinators.on(&broker).run_transactions();
                     Ok(())
                 });
             };
             *running = Some(thread::Builder::new().name("txn-ends".into()).spawn(work)?);
         }
         drop(running);
-        self.transactions().activate(&self.broker, index, number);
+        self.here().activate_transactions(index, number);
         Ok(())
     }
 
@@ -161,7 +167,7 @@ impl Engine {
 
     /// Opens the listeners and starts the network threads; returns the bound ports.
     pub fn listen(&self, listeners: &[ListenerConfig]) -> Result<Vec<u16>, String> {
-        let server = Server::start(Arc::clone(&self.broker), listeners, &self.security.lock())?;
+        let server = Server::start(&self.broker, &self.coordinators, listeners, &self.security.lock())?;
         let peers = Arc::clone(&self.peers) as Arc<dyn Peers>;
         let _ = self.broker.peers().set(peers); // an engine listens once
         let ports = server.ports().to_vec();

@@ -51,7 +51,7 @@ mod transport;
 mod wall_clock;
 mod warm;
 
-pub use apis::find as find_api;
+pub use apis::serve_all;
 pub use engine::Engine;
 #[doc(hidden)] // for tests/fuzz
 pub use input::{Front, front};

@@ -25,6 +25,7 @@ use super::tls::TlsPeer;
 use super::tls::context::TlsContext;
 use ::io::Descriptors;
 use broker::{Admission, Broker, Entrance, Options};
+use coordinator::Coordinators;
 
 /// What a listener does with TLS; swapped when its certificate is renewed.
 pub type TlsSlot = Arc<ArcSwap<TlsContext>>;
@@ -45,6 +46,8 @@ pub struct ListenerSecurity {
 pub struct Network {
     /// The data plane's state.
     pub broker: Arc<Broker>,
+    /// What the broker coordinates.
+    pub coordinators: Arc<Coordinators>,
     max_frame_bytes: usize,
     /// `connections.max.idle.ms`.
     pub max_idle: Duration,
@@ -71,6 +74,7 @@ impl Network {
     /// The state of loops that are reached by these mailboxes; `listeners`: the name of each socket's listener.
     pub fn new(
         broker: Arc<Broker>,
+        coordinators: Arc<Coordinators>,
         listeners: Vec<Arc<str>>,
         security: &ListenerSecurity,
         handshakes: Option<Arc<Handshakes>>,
@@ -99,6 +103,7 @@ impl Network {
             listeners,
             spread: Spread::new(mailboxes.len(), cores),
             mailboxes,
+            coordinators,
             broker,
         })
     }

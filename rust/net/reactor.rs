@@ -141,7 +141,7 @@ impl Reactor {
         let mut until = self.next_idle_check;
         let acceptor = self.acceptor.as_ref().and_then(Acceptor::retry_at);
         let pressure = self.pressure.next_check(&self.network.broker);
-        let sessions = coordinator::groups(&self.network.broker).next_timer();
+        let sessions = self.network.coordinators.groups.next_timer();
         let sessions = sessions.filter(|_| self.mailbox.index() == 0);
         for at in [
             self.requests.next_deadline(),
@@ -477,7 +477,8 @@ impl Reactor {
             acceptor.retry(now, &self.network);
         }
         if self.mailbox.index() == 0 {
-            coordinator::groups(&self.network.broker).expire_sessions(&self.network.broker, now);
+            let groups = &self.network.coordinators.groups;
+            groups.expire_sessions(&self.network.broker, now);
         }
         self.relieve(now);
         if now >= self.next_idle_check {

@@ -8,7 +8,6 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use super::apis;
 use super::close_reason::CloseReason;
 use super::connection::Connection;
 use super::dispatch::RequestFrame;
@@ -17,7 +16,7 @@ use super::pressure::{DATA_LANE, Pressure, go_on, lane_of};
 use super::requests::Requests;
 use super::spread;
 use super::wall_clock::wall_clock_ms;
-use broker::{Api, Broker, Charge, Size};
+use broker::{Broker, Charge, Size};
 use protocol::ApiTable;
 
 /// Bytes received at a time and shared by all connections of the loop (measured: 64 KB beats 256 KB).
@@ -137,7 +136,7 @@ impl Turn<'_> {
         let (connection, network) = (&mut *self.connection, self.requests.network());
         if connection.for_control.is_none() {
             // The first bytes of the frame may have been too few to tell its API and size.
-            if let size @ Some(_) = control_size(connection.input.held()) {
+            if let size @ Some(_) = control_size(&network.broker, connection.input.held()) {
                 connection.begin_frame(size, &network.broker);
             }
         }
@@ -157,7 +156,7 @@ impl Turn<'_> {
         let Ok(seen) = connection.transport.peek(&mut front) else {
             return usize::MAX; // receiving will report the error
         };
-        let lane = lane_of(control_size(&front[..seen]));
+        let lane = lane_of(control_size(&network.broker, &front[..seen]));
         if lane == DATA_LANE || self.pressure.lets_in(connection, lane, &network.broker) {
             return input::frame_bytes(&front[..seen]).max(MIN_RECEIVED);
         }
@@ -198,7 +197,7 @@ impl Turn<'_> {
         }
         if used < received {
             let rest = &buffer[used..received];
-            let size = control_size(rest);
+            let size = control_size(&self.requests.network().broker, rest);
             if size.is_some() {
                 connection.input.keep_own_copy(rest, need.bytes());
             } else {
@@ -240,7 +239,7 @@ impl Turn<'_> {
     fn handle_kept(&mut self, mut kept: Vec<u8>) -> Result<(usize, Need), CloseReason> {
         let (used, need) = self.handle_frames(&mut kept)?;
         let connection = &mut *self.connection;
-        let size = control_size(&kept[used..]);
+        let size = control_size(&self.requests.network().broker, &kept[used..]);
         connection.input.keep(kept, used, need.bytes(), self.pool);
         if used > 0 {
             connection.frame_since = self.now;
@@ -285,9 +284,9 @@ impl Turn<'_> {
 }
 
 /// The size of the frame that `front` begins, when the frame is for the control plane and not small.
-fn control_size(front: &[u8]) -> Option<Size> {
+fn control_size(broker: &Broker, front: &[u8]) -> Option<Size> {
     let key = front.get(SIZE_BYTES..)?.first_chunk::<2>()?;
-    let from = match apis::find(i16::from_be_bytes(*key)) {
+    let from = match broker.api(i16::from_be_bytes(*key)) {
         Some(api) => api.control_from()?,
         None => Size::Small,
     };
@@ -341,7 +340,11 @@ pub fn is_held_up(connection: &Connection) -> bool {
 /// Whether there is room for the answer to the frame `sized`, which includes its size prefix. Only large requests of
 /// APIs with large answers wait when the budget is used up.
 fn has_room(broker: &Broker, sized: &[u8]) -> bool {
-    let has_rows = |key: &[u8; 2]| apis::find(i16::from_be_bytes(*key)).is_some_and(Api::has_large_answers);
+    let has_rows = |key: &[u8; 2]| {
+        broker
+            .api(i16::from_be_bytes(*key))
+            .is_some_and(|api| api.has_large_answers())
+    };
     sized.len() < spread::HEAVY_BYTES
         || !broker.unsent().is_used_up()
         || !sized[SIZE_BYTES..].first_chunk().is_some_and(has_rows)

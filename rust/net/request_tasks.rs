@@ -39,7 +39,7 @@ pub enum TaskWork {
 /// A request from the start.
 pub struct WholeRequest {
     /// The API.
-    pub api: &'static dyn Api,
+    pub api: Arc<dyn Api>,
     /// The API's version.
     pub version: i16,
     /// Whether the request may be handed to the control plane first.
@@ -199,6 +199,7 @@ impl TaskOrigin {
         if self.is_gone() {
             return;
         }
+        let api = Arc::clone(&whole.api);
         let mut answer = Outbox::default();
         let request = Request {
             broker: &self.broker,
@@ -212,7 +213,7 @@ impl TaskOrigin {
             now: Instant::now(),
         };
         let answered = framed_answer(&mut answer, self.framing, |out| {
-            serve_metered(whole.api, request, self.framing, out)
+            serve_metered(&*api, request, self.framing, out)
         });
         let Err(served) = answered else {
             return self.post(TaskResult::Answer(answer));

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::apis;
 use super::close_reason::CloseReason;
 use super::completion::try_complete;
 use super::connection::{Connection, ConnectionRef};
@@ -242,7 +241,7 @@ impl Requests {
         else {
             return None;
         };
-        let api = apis::find(key)?;
+        let api = Arc::clone(self.network.broker.api(key)?);
         let (connection, framing) = (requester.connection, requester.framing);
         let request = Request {
             broker: &self.network.broker,
@@ -256,7 +255,7 @@ impl Requests {
             now: Instant::now(),
         };
         let mut answer = Outbox::default();
-        let answered = framed_answer(&mut answer, framing, |out| serve_metered(api, request, framing, out));
+        let answered = framed_answer(&mut answer, framing, |out| serve_metered(&*api, request, framing, out));
         match answered {
             Ok(()) => Some(Effect::Answer(number, answer).on(connection)),
             Err(Ok(Served::Elsewhere(handover))) => {

@@ -21,6 +21,7 @@ use super::reactor::{Reactor, WAKER};
 use super::socket_options::SocketOptions;
 use base::error::shortage::is_shortage;
 use broker::{Broker, guarded};
+use coordinator::Coordinators;
 
 /// The number of no operation: the first loop checks the coordinators' timers before it sleeps.
 const NO_OPERATION: u64 = 0;
@@ -54,12 +55,13 @@ pub struct Server {
 impl Server {
     /// Binds every listener, then starts the loops. An error names the listener.
     pub fn start(
-        broker: Arc<Broker>,
+        broker: &Arc<Broker>,
+        coordinators: &Arc<Coordinators>,
         listeners: &[ListenerConfig],
         security: &ListenerSecurity,
     ) -> Result<Self, String> {
         let options = broker.options();
-        say_when_low(&broker);
+        say_when_low(broker);
         let mut sockets = Vec::new();
         let mut names: Vec<Arc<str>> = Vec::new(); // the listener's name, for each socket
         let mut ports = Vec::new();
@@ -90,9 +92,12 @@ impl Server {
             .collect::<io::Result<Vec<_>>>()
             .map_err(started)?;
         let acceptor = Acceptor::new(sockets, polls[0].registry(), SocketOptions::new(&options)).map_err(started)?;
-        let network = Network::new(broker, names, security, handshakes, mailboxes, cores).map_err(started)?;
+        let (broker, coordinators) = (Arc::clone(broker), Arc::clone(coordinators));
+        let network =
+            Network::new(broker, coordinators, names, security, handshakes, mailboxes, cores).map_err(started)?;
         let network = Arc::new(network);
-        coordinator::groups(&network.broker).set_timekeeper(network.first_mailbox().waiter(NO_OPERATION));
+        let groups = &network.coordinators.groups;
+        groups.set_timekeeper(network.first_mailbox().waiter(NO_OPERATION));
         let mut threads = spawn(&network, polls, acceptor).map_err(started)?;
         if let Some(shaker) = shaker {
             threads.push(spawn_handshakes(&network, shaker).map_err(started)?);

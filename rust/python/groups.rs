@@ -54,7 +54,7 @@ pub struct PyGroups {
 /// loaded anew.
 #[pyclass(frozen, name = "GroupLease", module = "kafkastore._core")]
 pub struct PyGroupLease {
-    broker: Arc<Broker>,
+    engine: Arc<Engine>,
     home: Option<Arc<coordinator::GroupHome>>,
     group_id: Arc<str>,
 }
@@ -104,7 +104,7 @@ impl PyGroupLease {
     fn start_session(&self, member_id: &str, timeout_ms: i64) {
         let (timeout, now) = (session_timeout(timeout_ms), Instant::now());
         self.with(|shard| shard.begin_session(&self.group_id, member_id, timeout, now));
-        coordinator::groups(&self.broker).note_timer(now + timeout);
+        self.engine.groups().note_timer(now + timeout);
     }
 
     fn cancel_session(&self, member_id: &str) {
@@ -117,25 +117,25 @@ impl PyGroupLease {
 
     fn has_offsets(&self) -> bool {
         let home = self.home.as_ref();
-        home.is_some_and(|home| home.settled(&self.broker).has_offsets(&self.group_id))
+        home.is_some_and(|home| home.settled(self.engine.broker()).has_offsets(&self.group_id))
     }
 
     /// Topics with committed offsets.
     fn offset_topics(&self) -> Vec<String> {
         let Some(home) = &self.home else { return Vec::new() };
-        let shard = home.settled(&self.broker);
+        let shard = home.settled(self.engine.broker());
         let topics = shard.offsets(&self.group_id).into_iter().flat_map(GroupOffsets::topics);
         topics.map(|(topic, _)| topic.to_string()).collect()
     }
 
     fn release(&self) {
         let Some(home) = &self.home else { return };
-        if !coordinator::groups(&self.broker).homes.has(home) {
+        if !home.is_current() {
             return; // the lease has ended with its partition
         }
-        let mut shard = home.settled(&self.broker);
+        let mut shard = home.settled(self.engine.broker());
         shard.release(&self.group_id);
-        home.report(&mut shard, &self.broker);
+        home.report(&mut shard, self.engine.broker());
     }
 }
 
@@ -195,7 +195,7 @@ impl PyGroups {
             home.lock().grant(group_id, GroupState::Empty, 0);
         }
         PyGroupLease {
-            broker: Arc::clone(&self.broker()),
+            engine: Arc::clone(&self.engine),
             home,
             group_id: group_id.into(),
         }

@@ -98,7 +98,8 @@ impl PyTransactions {
     }
 
     fn describe(&self, transactional_id: &str) -> PyResult<TransactionDescription> {
-        let found = transactions::describe(&self.broker(), transactional_id);
+        let _watched = self.broker();
+        let found = transactions::describe(self.engine.here(), transactional_id);
         let found = found.map_err(|code| refused(code, "the transactional id cannot be described"))?;
         Ok(description(transactional_id, found))
     }
@@ -124,7 +125,8 @@ impl PyTransactions {
             min_duration_ms,
             pattern: compiled.transpose()?,
         };
-        let listed = transactions::list(&self.broker(), partition, &selection, now_ms);
+        let _watched = self.broker();
+        let listed = transactions::list(self.engine.here(), partition, &selection, now_ms);
         let row = |one: transactions::Listed| ListedTransaction {
             transactional_id: one.transactional_id,
             producer_id: one.producer_id,

@@ -41,7 +41,7 @@ use broker::{
     ReplicaFetcher, Request, Scratch, Served, SlicedProduce, Source, Tried, Waiter, Wake, go_on_waiting,
 };
 use coordinator::transactions::Rounds;
-use net::find_api;
+use net::Engine;
 use record::Batches;
 
 /// When simulations begin, on the clock of this process. Only differences from it matter.
@@ -113,6 +113,7 @@ type BatchTuple = (i64, i64, i32, Py<PyBytes>);
 /// See the module.
 #[pyclass(frozen, module = "kafkastore._simulator")]
 pub struct Steps {
+    engine: Arc<Engine>,
     broker: Arc<Broker>,
     /// The client of every request, for clients and followers alike.
     client: ClientInfo,
@@ -136,6 +137,7 @@ impl Steps {
         let peers = Arc::new(SimulatedPeers::default());
         let _ = broker.peers().set(Arc::clone(&peers) as Arc<dyn Peers>); // an engine has one driver
         Self {
+            engine: Arc::clone(&engine.engine),
             broker,
             client: ClientInfo {
                 is_broker: true,
@@ -167,7 +169,7 @@ impl Steps {
             broker.events().is_signalled(),
             has_flushes,
             broker.logs().moves().has_any(),
-            coordinator::transactions(broker).is_rung(&self.state.lock().rounds),
+            self.engine.transactions().is_rung(&self.state.lock().rounds),
             self.peers.has_requests(),
             told,
         )
@@ -300,14 +302,14 @@ impl Steps {
     /// As the thread that ends transactions, in one round. Returns until when it would sleep.
     fn end_transactions(&self, now_us: u64) -> u64 {
         let mut rounds = std::mem::take(&mut self.state.lock().rounds);
-        let until = coordinator::transactions(&self.broker).round(&self.broker, &mut rounds, at(now_us));
+        let until = self.engine.here().round_of_transactions(&mut rounds, at(now_us));
         self.state.lock().rounds = rounds;
         micros(until)
     }
 
     /// Serves the transactions of a load from now on; no thread is started.
     fn activate_transactions(&self, partition: i32, number: u64) {
-        coordinator::transactions(&self.broker).activate(&self.broker, partition, number);
+        self.engine.here().activate_transactions(partition, number);
     }
 
     /// The requests to other brokers since the last call, in order.
@@ -459,7 +461,7 @@ impl Steps {
         let DataRequest { api_key, version, .. } = *simulated;
         let Moment { now_us, wall_clock } = moment;
         let mut body = simulated.body.clone();
-        let Some(api) = find_api(api_key) else {
+        let Some(api) = self.broker.api(api_key) else {
             let message = format!("API {api_key} is not the data plane's");
             return Err(PyValueError::new_err(message));
         };

@@ -30,9 +30,11 @@ use storage::FileSlice;
 
 /// Bytes that a loop inflates in a turn, over all connections: a millisecond or two.
 const INFLATED_BYTES_OF_TURN: usize = 1 << 20;
+/// Keys below this are looked up by index: those of Kafka.
+const LITTLE_KEYS: usize = 1000;
 
 /// An API that the data plane serves.
-pub trait Api: Sync {
+pub trait Api: Send + Sync {
     /// Its key in the protocol.
     fn key(&self) -> i16;
 
@@ -48,6 +50,42 @@ pub trait Api: Sync {
     /// Whether a large request has a large answer, since the answer has more bytes for each row than the request.
     fn has_large_answers(&self) -> bool {
         false
+    }
+}
+
+/// The APIs that a data plane serves: those of this layer, and those of the layers above.
+pub struct ServedApis {
+    by_key: Vec<Option<Arc<dyn Api>>>,
+    /// Those with great keys.
+    others: Vec<Arc<dyn Api>>,
+}
+
+impl ServedApis {
+    /// These APIs; of several with one key the last one.
+    pub fn new(apis: impl IntoIterator<Item = Arc<dyn Api>>) -> Self {
+        let mut served = Self {
+            by_key: Vec::new(),
+            others: Vec::new(),
+        };
+        for api in apis {
+            match usize::try_from(api.key()) {
+                Ok(at) if at < LITTLE_KEYS => {
+                    served.by_key.resize(served.by_key.len().max(at + 1), None);
+                    served.by_key[at] = Some(api);
+                }
+                _ => served.others.push(api),
+            }
+        }
+        served
+    }
+
+    /// The API with this key; `None` when the data plane does not serve it.
+    #[inline]
+    pub fn find(&self, key: i16) -> Option<&Arc<dyn Api>> {
+        match usize::try_from(key).ok().and_then(|at| self.by_key.get(at)) {
+            Some(found) => found.as_ref(),
+            None => self.others.iter().find(|api| api.key() == key),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::add_partitions::Add;
 use super::table::Producer;
 use super::transit;
-use crate::{OFFSETS_TOPIC, partition_for};
+use crate::{Coordinators, OFFSETS_TOPIC, partition_for};
 use base::error::ErrorCode;
 use broker::{Api, BodyTail, Operation, Request, ResourceType, Served, Size};
 use protocol::messages::Message;
@@ -18,7 +18,7 @@ use protocol::{ApiTable, WireError};
 const FENCED_FROM: i16 = 2;
 
 /// The API.
-pub struct AddOffsetsToTxn;
+pub struct AddOffsetsToTxn(pub Arc<Coordinators>);
 
 impl Api for AddOffsetsToTxn {
     fn key(&self) -> i16 {
@@ -69,7 +69,7 @@ impl Api for AddOffsetsToTxn {
             let outcome = transit::for_version(outcome, version, FENCED_FROM);
             put_answer(out, version, outcome.err().unwrap_or(ErrorCode::NONE));
         };
-        Ok(transit::serve(question, &asked, encode, out))
+        Ok(transit::serve(&self.0, question, &asked, encode, out))
     }
 
     fn control_from(&self) -> Option<Size> {

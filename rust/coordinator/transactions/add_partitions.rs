@@ -12,7 +12,7 @@ use super::service::TransactionHome;
 use super::table::{Producer, Step, add_partitions, verify};
 use super::transaction::{TopicPartition, Transaction};
 use super::transit::{self, PATIENCE, Question, Transit};
-use crate::transactions;
+use crate::{Coordinators, Here};
 use base::error::ErrorCode;
 use broker::{
     Api, Attempt, Authorization, BodyTail, Broker, Delayed, Executor, Handover, Operation, Request, ResourceType,
@@ -34,7 +34,7 @@ const BATCHED_FROM: i16 = 4;
 const FENCED_FROM: i16 = 2;
 
 /// The API.
-pub struct AddPartitionsToTxn;
+pub struct AddPartitionsToTxn(pub Arc<Coordinators>);
 
 /// Its name.
 const NAME: &str = "AddPartitionsToTxn";
@@ -76,7 +76,7 @@ impl Api for AddPartitionsToTxn {
                 verify_only: false,
                 topics: request.v3_and_below_topics,
             };
-            return Ok(add_for_client(&asked, &of_client, out));
+            return Ok(add_for_client(&self.0, &asked, &of_client, out));
         }
         if !asked.authorization(NAME).acts_for_cluster() {
             let refused = AddPartitionsToTxnResponse {
@@ -86,7 +86,7 @@ impl Api for AddPartitionsToTxn {
             refused.encode(out, version);
             return Ok(Served::Answered(BodyTail::Nothing));
         }
-        Ok(add_for_broker(&asked, &request.transactions, out))
+        Ok(add_for_broker(&self.0, &asked, &request.transactions, out))
     }
 }
 
@@ -167,7 +167,12 @@ impl Rows {
     }
 }
 
-fn add_for_client(asked: &Request<'_>, one: &AddPartitionsToTxnTransaction<'_>, out: &mut Vec<u8>) -> Served {
+fn add_for_client(
+    coordinators: &Arc<Coordinators>,
+    asked: &Request<'_>,
+    one: &AddPartitionsToTxnTransaction<'_>,
+    out: &mut Vec<u8>,
+) -> Served {
     let version = asked.version;
     let authorization = asked.authorization(NAME);
     let rows = Rows::new(asked.broker, &one.topics, Some(&authorization));
@@ -199,7 +204,7 @@ fn add_for_client(asked: &Request<'_>, one: &AddPartitionsToTxnTransaction<'_>, 
         let errors = vec![outcome.err().unwrap_or(ErrorCode::NONE); rows.refused.len()];
         rows.encode(out, version, &errors);
     };
-    transit::serve(question, asked, encode, out)
+    transit::serve(coordinators, question, asked, encode, out)
 }
 
 /// One transaction of a broker's request.
@@ -219,6 +224,7 @@ struct DelayedParts {
 }
 
 fn add_for_broker(
+    coordinators: &Arc<Coordinators>,
     asked: &Request<'_>,
     transactions: &[AddPartitionsToTxnTransaction<'_>],
     out: &mut Vec<u8>,
@@ -243,7 +249,12 @@ fn add_for_broker(
         } else if let Some(errors) = part.rows.refusal().filter(|_| one.verify_only) {
             part.errors = errors;
         } else if one.verify_only {
-            let codes = verified(broker, &part.transactional_id, producer, part.rows.partitions());
+            let codes = verified(
+                coordinators.on(broker),
+                &part.transactional_id,
+                producer,
+                part.rows.partitions(),
+            );
             match codes {
                 Ok(codes) => part.errors = codes,
                 Err(code) => part.fail(code),
@@ -254,7 +265,7 @@ fn add_for_broker(
                 producer,
                 partitions: part.rows.partitions().collect(),
             };
-            part.adding = Some(Transit::new(question, asked.now, false));
+            part.adding = Some(Transit::new(coordinators, question, asked.now, false));
             part.go_on(broker, asked.now_ms, false);
             if let Some(home) = part.adding.as_ref().and_then(Transit::watched)
                 && !watched.iter().any(|known| Arc::ptr_eq(known, home))
@@ -279,13 +290,13 @@ fn add_for_broker(
 
 /// Whether partitions are in an open transaction, as the coordinator on this broker knows it.
 pub(super) fn verified(
-    broker: &Broker,
+    here: Here<'_>,
     transactional_id: &str,
     producer: Producer,
     partitions: impl Iterator<Item = TopicPartition>,
 ) -> Result<Vec<ErrorCode>, ErrorCode> {
-    let home = transactions(broker).homes.find(broker, transactional_id)?;
-    home.with(broker, |shard| {
+    let home = here.transactions().homes.find(&here, transactional_id)?;
+    home.with(here, |shard| {
         let now = shard
             .get(transactional_id)
             .ok_or(ErrorCode::INVALID_PRODUCER_ID_MAPPING)?;

@@ -1,10 +1,13 @@
 //! `EndTxn`: decides a transaction. The client is answered when the decision is replicated; the markers follow. From
 //! version 5 on the answer has the producer's next epoch (KIP-890).
 
+use std::sync::Arc;
+
 use super::init_producer_id::new_producer_id;
 use super::table::{Producer, Step, end};
 use super::transaction::{TRANSACTION_VERSION_2, Transaction};
 use super::transit::{self, Question, for_version};
+use crate::Coordinators;
 use base::error::ErrorCode;
 use broker::{Api, BodyTail, Broker, Operation, Request, ResourceType, Served};
 use protocol::messages::Message;
@@ -18,7 +21,7 @@ const EPOCH_RAISED_FROM: i16 = 5;
 const FENCED_FROM: i16 = 2;
 
 /// The API.
-pub struct EndTxn;
+pub struct EndTxn(pub Arc<Coordinators>);
 
 struct End {
     transactional_id: String,
@@ -64,7 +67,7 @@ impl Api for EndTxn {
         let encode = move |_: &End, outcome, out: &mut Vec<u8>| {
             put_answer(out, version, for_version(outcome, version, FENCED_FROM));
         };
-        Ok(transit::serve(question, &asked, encode, out))
+        Ok(transit::serve(&self.0, question, &asked, encode, out))
     }
 }
 

@@ -23,9 +23,9 @@ use super::service::TransactionHome;
 use super::table::complete;
 use super::transaction::{TopicPartition, Transaction};
 use super::transit::write;
-use crate::transactions;
+use crate::Here;
 use base::error::ErrorCode;
-use broker::{Awaited, Broker, Marker, Partition, Wake};
+use broker::{Awaited, Marker, Partition, Wake};
 
 /// The most partitions of a transaction whose markers are appended by the thread that saw the decision.
 const FEW_PARTITIONS: usize = 16;
@@ -122,7 +122,7 @@ pub struct Ends {
 
 impl Ends {
     /// Begins to end transactions whose outcome was decided.
-    pub fn add(&self, broker: &Broker, home: &Arc<TransactionHome>, ids: Vec<Arc<str>>) {
+    pub fn add(&self, here: Here<'_>, home: &Arc<TransactionHome>, ids: Vec<Arc<str>>) {
         let is_few = ids.len() <= FEW_DECISIONS;
         let decided = ids.into_iter().filter_map(|id| {
             let value = home.lock().get(&id).filter(|value| value.state.is_prepared())?.clone();
@@ -137,7 +137,7 @@ impl Ends {
         let mut left = Vec::new();
         for one in decided.collect::<Vec<_>>() {
             if is_few && one.value.partitions.len() <= FEW_PARTITIONS {
-                left.extend(end_here(broker, one));
+                left.extend(end_here(here, one));
             } else {
                 left.push(one);
             }
@@ -156,10 +156,10 @@ impl Ends {
     }
 
     /// Works until [`Self::stop`].
-    pub fn run(&self, broker: &Arc<Broker>) {
+    pub fn run(&self, here: Here<'_>) {
         let mut schedule = Schedule::new(Instant::now());
         loop {
-            let next = self.work(broker, &mut schedule, Instant::now());
+            let next = self.work(here, &mut schedule, Instant::now());
             let mut inbox = self.post.inbox.lock();
             if inbox.is_stopped {
                 return;
@@ -172,9 +172,9 @@ impl Ends {
     }
 
     /// One round of [`Self::run`], for a simulation without threads. Returns until when the thread would sleep.
-    pub fn round(&self, broker: &Broker, rounds: &mut Rounds, now: Instant) -> Instant {
+    pub fn round(&self, here: Here<'_>, rounds: &mut Rounds, now: Instant) -> Instant {
         let schedule = rounds.schedule.get_or_insert_with(|| Schedule::new(now));
-        let next = self.work(broker, schedule, now);
+        let next = self.work(here, schedule, now);
         let inbox = self.post.inbox.lock();
         rounds.looks_often = inbox.looks_often;
         inbox.sleeps_until(next, now)
@@ -192,23 +192,23 @@ impl Ends {
     }
 
     /// Does all that can be done now. Returns when there is more to do at the latest.
-    pub fn work(&self, broker: &Broker, schedule: &mut Schedule, now: Instant) -> Instant {
+    pub fn work(&self, here: Here<'_>, schedule: &mut Schedule, now: Instant) -> Instant {
         let taken = {
             let mut inbox = self.post.inbox.lock();
             let taken = std::mem::take(&mut *inbox);
             inbox.is_stopped = taken.is_stopped;
             taken
         };
-        if taken.looks_often && settle_all(broker) {
+        if taken.looks_often && settle_all(here) {
             self.look_often();
         }
-        schedule.run(broker, now);
+        schedule.run(here, now);
         let mut table = self.table.lock();
         for one in taken.decided {
             table.begin(one, &self.post, now);
         }
-        table.take(broker, &self.post, taken.woken, taken.answers, now);
-        table.work(broker, &self.post, now);
+        table.take(here, &self.post, taken.woken, taken.answers, now);
+        table.work(here, &self.post, now);
         let next = table.next_look().map_or(schedule.next(), |at| at.min(schedule.next()));
         next.max(now)
     }
@@ -216,8 +216,8 @@ impl Ends {
 
 /// Folds what has been replicated meanwhile, and begins to serve what was loaded once it is; whether any partition is
 /// left that waits for its replicas.
-fn settle_all(broker: &Broker) -> bool {
-    let homes = transactions(broker).homes.all();
+fn settle_all(here: Here<'_>) -> bool {
+    let homes = here.transactions().homes.all();
     let waits = |home: &Arc<TransactionHome>| {
         let is_replicated = home.is_replicated();
         let shard = home.lock();
@@ -225,7 +225,7 @@ fn settle_all(broker: &Broker) -> bool {
     };
     let mut is_left = false;
     for home in homes.values().filter(|home| waits(home)) {
-        is_left |= match home.with(broker, |shard| shard.has_pending()) {
+        is_left |= match home.with(here, |shard| shard.has_pending()) {
             Ok(has_pending) => has_pending,
             Err(code) => code == ErrorCode::COORDINATOR_LOAD_IN_PROGRESS,
         };
@@ -235,9 +235,9 @@ fn settle_all(broker: &Broker) -> bool {
 
 /// Appends all markers and the end of the transaction, if this broker leads all partitions and nothing is left to wait
 /// for. Otherwise returns the transaction with the partitions whose markers are not replicated.
-fn end_here(broker: &Broker, mut decided: Decided) -> Option<Decided> {
+fn end_here(here: Here<'_>, mut decided: Decided) -> Option<Decided> {
     let leads = |topic: &str, index: i32| {
-        let partition = broker.partition(topic, index);
+        let partition = here.partition(topic, index);
         partition.is_ok_and(|partition| partition.leadership().leading(base::place::LeaderEpoch::NONE).is_ok())
     };
     if !decided
@@ -248,9 +248,9 @@ fn end_here(broker: &Broker, mut decided: Decided) -> Option<Decided> {
     {
         return Some(decided);
     }
-    let (marker, now_ms) = (decided.marker(), broker.context().clock.now_ms());
+    let (marker, now_ms) = (decided.marker(), here.context().clock.now_ms());
     decided.value.partitions.retain(|(topic, index)| {
-        match append_marker(broker, topic, *index, &marker, MarkerBy::Coordinator, now_ms) {
+        match append_marker(here, topic, *index, &marker, MarkerBy::Coordinator, now_ms) {
             Ok((_, awaited)) if awaited.is_nothing() => return false,
             Ok((partition, awaited)) => {
                 let key = (Arc::clone(topic), *index);
@@ -260,19 +260,19 @@ fn end_here(broker: &Broker, mut decided: Decided) -> Option<Decided> {
         }
         true
     });
-    if decided.value.partitions.is_empty() && record_end(broker, &decided.home, &decided.id).is_ok() {
+    if decided.value.partitions.is_empty() && record_end(here, &decided.home, &decided.id).is_ok() {
         return None;
     }
     Some(decided)
 }
 
 /// Appends the record that ends a transaction, all markers of which are written.
-pub(super) fn record_end(broker: &Broker, home: &Arc<TransactionHome>, id: &str) -> Result<(), ErrorCode> {
-    let now_ms = broker.context().clock.now_ms();
-    home.with(broker, |shard| {
+pub(super) fn record_end(here: Here<'_>, home: &Arc<TransactionHome>, id: &str) -> Result<(), ErrorCode> {
+    let now_ms = here.context().clock.now_ms();
+    home.with(here, |shard| {
         let next = shard.settled(id)?.and_then(|value| complete(value, now_ms));
         match next {
-            Some(next) => write(broker, home, shard, id, next, now_ms).map(drop),
+            Some(next) => write(&here, home, shard, id, next, now_ms).map(drop),
             None => Ok(()), // ended already
         }
     })?

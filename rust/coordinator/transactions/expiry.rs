@@ -8,9 +8,8 @@ use super::service::TransactionHome;
 use super::shard::Shard;
 use super::table::fence;
 use super::transit::{write, write_all};
-use crate::transactions;
+use crate::Here;
 use base::error::ErrorCode;
-use broker::Broker;
 
 /// The most ids that one batch of tombstones forgets.
 const IDS_OF_BATCH: usize = 100;
@@ -40,36 +39,36 @@ impl Schedule {
     }
 
     /// Does what is due.
-    pub fn run(&mut self, broker: &Broker, now: Instant) {
-        let settings = transactions(broker).settings();
+    pub fn run(&mut self, here: Here<'_>, now: Instant) {
+        let settings = here.transactions().settings();
         if !std::mem::replace(&mut self.has_begun, true) {
             self.abort_at = now + settings.abort_interval;
             self.expire_at = now + settings.expiry_interval;
         }
         if self.abort_at <= now {
             self.abort_at = now + settings.abort_interval;
-            abort_timed_out(broker);
+            abort_timed_out(here);
         }
         if self.expire_at <= now {
             self.expire_at = now + settings.expiry_interval;
-            forget_expired(broker, settings.id_expiration_ms);
+            forget_expired(here, settings.id_expiration_ms);
         }
     }
 }
 
 /// Aborts the open transactions that exceeded their timeout; their producers are fenced.
-pub fn abort_timed_out(broker: &Broker) {
-    let now_ms = broker.context().clock.now_ms();
-    for home in transactions(broker).homes.all().values() {
-        let Ok(ids) = home.with(broker, |shard| shard.select(|one| one.is_timed_out(now_ms))) else {
+pub fn abort_timed_out(here: Here<'_>) {
+    let now_ms = here.context().clock.now_ms();
+    for home in here.transactions().homes.all().values() {
+        let Ok(ids) = home.with(here, |shard| shard.select(|one| one.is_timed_out(now_ms))) else {
             continue;
         };
         for id in ids {
-            let aborted = home.with(broker, |shard| abort_one(broker, home, shard, &id, now_ms));
+            let aborted = home.with(here, |shard| abort_one(here, home, shard, &id, now_ms));
             match aborted.and_then(|aborted| aborted) {
-                Ok(true) => broker.log(&format!("transaction {id} exceeded its timeout and is aborted")),
+                Ok(true) => here.log(&format!("transaction {id} exceeded its timeout and is aborted")),
                 Ok(false) => {}
-                Err(code) => broker.log(&format!(
+                Err(code) => here.log(&format!(
                     "transaction {id} exceeded its timeout and could not be aborted: {}",
                     code.name()
                 )),
@@ -79,7 +78,7 @@ pub fn abort_timed_out(broker: &Broker) {
 }
 
 fn abort_one(
-    broker: &Broker,
+    here: Here<'_>,
     home: &TransactionHome,
     shard: &mut Shard,
     id: &str,
@@ -88,32 +87,32 @@ fn abort_one(
     match shard.settled(id) {
         Ok(Some(value)) if value.is_timed_out(now_ms) => {
             let next = fence(value, now_ms);
-            write(broker, home, shard, id, next, now_ms).map(|_| true)
+            write(&here, home, shard, id, next, now_ms).map(|_| true)
         }
         _ => Ok(false), // changed meanwhile
     }
 }
 
 /// Forgets the ids that were not used for the given time.
-pub fn forget_expired(broker: &Broker, expiration_ms: i64) {
-    let now_ms = broker.context().clock.now_ms();
+pub fn forget_expired(here: Here<'_>, expiration_ms: i64) {
+    let now_ms = here.context().clock.now_ms();
     let is_expired = |one: &super::Transaction| one.is_expired(now_ms, expiration_ms);
-    for home in transactions(broker).homes.all().values() {
-        let Ok(ids) = home.with(broker, |shard| shard.select(is_expired)) else {
+    for home in here.transactions().homes.all().values() {
+        let Ok(ids) = home.with(here, |shard| shard.select(is_expired)) else {
             continue;
         };
         let mut left = ids.as_slice();
         while !left.is_empty() {
             let (ids, rest) = left.split_at(count_of_batch(left));
             left = rest;
-            let forgotten = home.with(broker, |shard| {
+            let forgotten = home.with(here, |shard| {
                 let is_still = |id: &&Arc<str>| matches!(shard.settled(id), Ok(Some(one)) if is_expired(one));
                 let ids: Vec<_> = ids.iter().filter(is_still).cloned().collect();
-                forget(broker, home, shard, &ids, now_ms)
+                forget(here, home, shard, &ids, now_ms)
             });
             if let Err(code) = forgotten.and_then(|done| done) {
                 let topic = home.partition.topic();
-                broker.log(&format!(
+                here.log(&format!(
                     "expired ids of {topic} could not be forgotten: {}",
                     code.name()
                 ));
@@ -133,7 +132,7 @@ fn count_of_batch(ids: &[Arc<str>]) -> usize {
 }
 
 fn forget(
-    broker: &Broker,
+    here: Here<'_>,
     home: &TransactionHome,
     shard: &mut Shard,
     ids: &[Arc<str>],
@@ -143,7 +142,7 @@ fn forget(
         return Ok(());
     }
     let changes = ids.iter().map(|id| (&**id, None)).collect();
-    write_all(broker, home, shard, changes, now_ms).map(drop)
+    write_all(&here, home, shard, changes, now_ms).map(drop)
 }
 
 #[cfg(test)]

@@ -171,7 +171,7 @@ fn id_whose_transaction_is_open_or_being_ended_never_expires() {
     });
     world.work();
     world.clock.advance(i64::try_from(WEEK.as_millis()).unwrap() * 2);
-    super::forget_expired(&world.broker, 1);
+    super::forget_expired(world.here(), 1);
     assert_eq!(world.state("a"), TransactionState::PrepareCommit);
     assert_eq!(world.state("c"), TransactionState::Ongoing);
     assert!(!world.states("a").contains(&"tombstone") && !world.states("c").contains(&"tombstone"));
@@ -264,7 +264,7 @@ fn id_that_is_used_again_after_it_was_found_expired_is_kept() {
         .partition(STATE_TOPIC, 0)
         .waiters()
         .watch(WaitKind::Produce, waiter);
-    super::forget_expired(&world.broker, i64::try_from(WEEK.as_millis()).unwrap());
+    super::forget_expired(world.here(), i64::try_from(WEEK.as_millis()).unwrap());
     for (id, expected) in ids.iter().zip(["tombstone", "tombstone", "Empty"]) {
         assert_eq!(world.states(id), ["Empty", expected]);
     }

@@ -1,11 +1,13 @@
 //! `InitProducerId` with a transactional id: fences the id's earlier producers, ends their transaction, gives the
 //! producer id and its next epoch (KIP-98, KIP-360).
 
+use std::sync::Arc;
+
 use super::table::{Producer, Step, init_producer_id};
 use super::transaction::{NO_EPOCH, NO_PRODUCER_ID, Transaction};
 use super::transit::{self, Question, for_version};
+use crate::Coordinators;
 use crate::init_producer_id::put_answer;
-use crate::transactions;
 use base::error::ErrorCode;
 use broker::{BodyTail, Broker, Request, Served};
 use protocol::messages::init_producer_id::InitProducerIdRequest;
@@ -20,7 +22,12 @@ struct Init {
 }
 
 /// Serves a request with a transactional id.
-pub fn serve(asked: &Request<'_>, request: &InitProducerIdRequest<'_>, out: &mut Vec<u8>) -> Served {
+pub fn serve(
+    coordinators: &Arc<Coordinators>,
+    asked: &Request<'_>,
+    request: &InitProducerIdRequest<'_>,
+    out: &mut Vec<u8>,
+) -> Served {
     let version = asked.version;
     let refused = |code, out: &mut Vec<u8>| {
         put_answer(out, version, Err(code));
@@ -30,7 +37,7 @@ pub fn serve(asked: &Request<'_>, request: &InitProducerIdRequest<'_>, out: &mut
     if transactional_id.is_empty() {
         return refused(ErrorCode::INVALID_REQUEST, out);
     }
-    let longest = transactions(asked.broker).settings().max_timeout_ms;
+    let longest = coordinators.transactions.settings().max_timeout_ms;
     if !(1..=longest).contains(&request.transaction_timeout_ms) {
         return refused(ErrorCode::INVALID_TRANSACTION_TIMEOUT, out);
     }
@@ -45,7 +52,7 @@ pub fn serve(asked: &Request<'_>, request: &InitProducerIdRequest<'_>, out: &mut
     let encode = move |_: &Init, outcome, out: &mut Vec<u8>| {
         put_answer(out, version, for_version(outcome, version, FENCED_FROM));
     };
-    transit::serve(question, asked, encode, out)
+    transit::serve(coordinators, question, asked, encode, out)
 }
 
 impl Question for Init {

@@ -4,7 +4,6 @@ use super::super::TransactionSettings;
 use super::super::table::Producer;
 use super::super::testing::{Claimed, FIRST_PRODUCER_ID, World, claimed, home_of, init_body};
 use super::super::transaction::NO_PRODUCER_ID;
-use crate::api;
 use base::error::ErrorCode;
 use broker::testing::request;
 use broker::{BodyTail, Executor, Scratch, Served};
@@ -118,7 +117,7 @@ fn request_goes_to_the_control_plane_with_its_body_when_no_id_is_left() {
     let mut out = Vec::new();
     let scratch = &mut Scratch::default();
     let asked = request(&world.broker, API.1, &mut body, scratch);
-    let served = api(API.0).unwrap().serve(asked, &mut out);
+    let served = world.broker.api(API.0).unwrap().serve(asked, &mut out);
     assert!(matches!(served, Ok(Served::Answered(BodyTail::Nothing))));
     assert_eq!(claimed(&out), Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS));
     assert!(world.history("a").is_empty());

@@ -3,9 +3,8 @@
 use regex::Regex;
 
 use super::transaction::{Transaction, TransactionState};
-use crate::transactions;
+use crate::Here;
 use base::error::ErrorCode;
-use broker::Broker;
 
 /// Which transactions are listed; an empty filter takes all.
 #[derive(Debug, Default)]
@@ -44,11 +43,11 @@ impl Selection {
 }
 
 /// The transactions of a partition that this broker coordinates; none while it loads, and for other partitions.
-pub fn list(broker: &Broker, index: i32, selection: &Selection, now_ms: i64) -> Vec<Listed> {
-    let Some(home) = transactions(broker).homes.of(index) else {
+pub fn list(here: Here<'_>, index: i32, selection: &Selection, now_ms: i64) -> Vec<Listed> {
+    let Some(home) = here.transactions().homes.of(index) else {
         return Vec::new();
     };
-    let listed = home.with(broker, |shard| {
+    let listed = home.with(here, |shard| {
         let taken = shard.iter().filter(|(id, one)| selection.takes(id, one, now_ms));
         let listed = taken.map(|(id, one)| Listed {
             transactional_id: id.to_string(),
@@ -66,9 +65,9 @@ pub fn list(broker: &Broker, index: i32, selection: &Selection, now_ms: i64) -> 
 ///
 /// # Errors
 /// The error code for clients: `TRANSACTIONAL_ID_NOT_FOUND`, or that of the coordinator.
-pub fn describe(broker: &Broker, transactional_id: &str) -> Result<Transaction, ErrorCode> {
-    let home = transactions(broker).homes.find(broker, transactional_id)?;
-    let found = home.with(broker, |shard| shard.get(transactional_id).cloned())?;
+pub fn describe(here: Here<'_>, transactional_id: &str) -> Result<Transaction, ErrorCode> {
+    let home = here.transactions().homes.find(&here, transactional_id)?;
+    let found = home.with(here, |shard| shard.get(transactional_id).cloned())?;
     found.ok_or(ErrorCode::TRANSACTIONAL_ID_NOT_FOUND)
 }
 

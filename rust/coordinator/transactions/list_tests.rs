@@ -30,14 +30,14 @@ const fn everything() -> Selection {
 }
 
 fn ids(world: &World, selection: &Selection) -> String {
-    let listed = list(&world.broker, home_of("a"), selection, START_MS + 1000);
+    let listed = list(world.here(), home_of("a"), selection, START_MS + 1000);
     listed.into_iter().map(|one| one.transactional_id).collect()
 }
 
 #[test]
 fn transactions_are_listed_in_order_with_their_states() {
     let world = world();
-    let listed = list(&world.broker, home_of("a"), &everything(), START_MS);
+    let listed = list(world.here(), home_of("a"), &everything(), START_MS);
     let rows: Vec<_> = listed
         .iter()
         .map(|one| (one.transactional_id.as_str(), one.producer_id, one.state))
@@ -49,7 +49,7 @@ fn transactions_are_listed_in_order_with_their_states() {
         ("g", FIRST_PRODUCER_ID + 3, TransactionState::CompleteAbort),
     ];
     assert_eq!(rows, expected);
-    assert!(list(&world.broker, 1 - home_of("a"), &everything(), START_MS).is_empty());
+    assert!(list(world.here(), 1 - home_of("a"), &everything(), START_MS).is_empty());
 }
 
 #[test]

@@ -120,7 +120,7 @@ fn load_of_a_partition_that_was_closed_or_begun_anew_has_no_result() {
     let loaded = |number| load(&world.broker, world.transactions(), 0, number).unwrap();
     assert!(loaded(before).is_none());
     assert!(loaded(number).is_some());
-    world.transactions().activate(&world.broker, 0, before);
+    world.here().activate_transactions(0, before);
     assert_eq!(world.describe("b"), Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS));
     homes.close(0);
     assert!(loaded(number).is_none());

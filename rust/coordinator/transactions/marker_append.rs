@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::{OFFSETS_TOPIC, groups};
+use crate::{Here, OFFSETS_TOPIC};
 use base::error::ErrorCode;
 use broker::{Awaited, Broker, Marker, Partition};
 use storage::{AppendError, Appended};
@@ -25,28 +25,28 @@ pub enum MarkerBy {
 /// # Errors
 /// The error code of the partition for `WriteTxnMarkers`.
 pub fn append_marker(
-    broker: &Broker,
+    here: Here<'_>,
     topic: &str,
     index: i32,
     marker: &Marker,
     by: MarkerBy,
     now_ms: i64,
 ) -> Result<(Arc<Partition>, Awaited), ErrorCode> {
-    let partition = broker.partition(topic, index).map_err(|error| error.code())?;
+    let partition = here.partition(topic, index).map_err(|error| error.code())?;
     let append = || -> Result<(Appended, Awaited), ErrorCode> {
         let done = match by {
             MarkerBy::Coordinator => partition.append_marker(marker, now_ms),
             MarkerBy::Client => partition.append_abort(marker, now_ms),
         };
-        done.map_err(|error| refused(broker, &partition, error))
+        done.map_err(|error| refused(&here, &partition, error))
     };
     let (_, awaited) = if topic == OFFSETS_TOPIC {
-        append_for_groups(broker, index, marker, append)?
+        append_for_groups(here, index, marker, append)?
     } else {
         append()?
     };
     if awaited.wants_flush {
-        broker.threads().flusher().enqueue(&partition);
+        here.threads().flusher().enqueue(&partition);
     }
     Ok((partition, awaited))
 }
@@ -56,24 +56,24 @@ fn refused(broker: &Broker, partition: &Partition, error: AppendError) -> ErrorC
 }
 
 fn append_for_groups(
-    broker: &Broker,
+    here: Here<'_>,
     index: i32,
     marker: &Marker,
     append: impl Fn() -> Result<(Appended, Awaited), ErrorCode>,
 ) -> Result<(Appended, Awaited), ErrorCode> {
-    let homes = &groups(broker).homes;
+    let homes = &here.groups().homes;
     let Some(home) = homes.of(index) else {
         // a load that begins afterwards reads the marker
         return homes
             .while_absent(index, append)
             .unwrap_or(Err(ErrorCode::NOT_LEADER_OR_FOLLOWER));
     };
-    let mut shard = home.shard(broker).map_err(|_| ErrorCode::NOT_LEADER_OR_FOLLOWER)?;
+    let mut shard = home.shard(&here).map_err(|_| ErrorCode::NOT_LEADER_OR_FOLLOWER)?;
     let done = append()?;
     shard.note_end(marker.producer_id, marker.is_commit, done.0.last_offset + 1);
-    home.settle(&mut shard, broker);
+    home.settle(&mut shard, &here);
     drop(shard);
-    if !homes.has(&home) {
+    if !home.is_current() {
         // a load that began meanwhile may have read up to the place before the marker: it is to be written again
         return Err(ErrorCode::NOT_LEADER_OR_FOLLOWER);
     }

@@ -17,7 +17,7 @@ const MARKER: Marker = Marker {
 };
 
 fn append(world: &World, topic: &str, index: i32, marker: &Marker) -> Result<bool, ErrorCode> {
-    append_marker(&world.broker, topic, index, marker, MarkerBy::Coordinator, START_MS)
+    append_marker(world.here(), topic, index, marker, MarkerBy::Coordinator, START_MS)
         .map(|(_, awaited)| awaited.is_nothing())
 }
 
@@ -89,7 +89,7 @@ fn marker_that_the_disk_refuses_takes_the_log_directory_offline() {
 fn marker_for_groups_that_load_is_refused_since_the_load_may_have_read_past_it() {
     let world = World::new();
     commit_in_transaction(&world);
-    let homes = &groups(&world.broker).homes;
+    let homes = &world.groups().homes;
     homes.begin(&world.broker, 0).unwrap();
     let marker = Marker {
         producer_id: world.producer("a").id,
@@ -113,7 +113,7 @@ fn marker_for_groups_that_load_is_refused_since_the_load_may_have_read_past_it()
 fn marker_for_groups_that_are_not_begun_is_read_by_their_load() {
     let world = World::new();
     let producer = commit_in_transaction(&world);
-    groups(&world.broker).homes.close(0);
+    world.groups().homes.close(0);
     let marker = Marker {
         producer_id: producer.id,
         ..MARKER

@@ -12,10 +12,10 @@ use arc_swap::ArcSwap;
 use super::batches::Batches;
 use super::ends::{Ends, Rounds};
 use super::shard::Shard;
+use crate::Here;
 use crate::homes::{Home, Homes};
-use crate::transactions;
 use base::error::ErrorCode;
-use broker::{Broker, WaitKind};
+use broker::WaitKind;
 
 /// The topic that keeps transactions.
 pub const STATE_TOPIC: &str = "__transaction_state";
@@ -80,35 +80,38 @@ impl Transactions {
         self.settings.store(Arc::new(settings));
     }
 
-    /// Runs the work on decided, timed-out and expired transactions on the calling thread until [`Self::stop`].
-    pub fn run(&self, broker: &Arc<Broker>) {
-        self.ends.run(broker);
-    }
-
-    /// One round of the work in [`Self::run`], for a simulation without threads. Returns until when the thread would
-    /// sleep.
-    pub fn round(&self, broker: &Broker, rounds: &mut Rounds, now: Instant) -> Instant {
-        self.ends.round(broker, rounds, now)
-    }
-
-    /// Whether the thread in [`Self::run`] would have been woken since the last round.
+    /// Whether the thread in [`Here::run_transactions`] would have been woken since the last round.
     pub fn is_rung(&self, rounds: &Rounds) -> bool {
         self.ends.is_rung(rounds)
     }
 
-    /// Serves the transactions of a load from now on, and ends the transactions that the previous coordinator decided.
-    pub fn activate(&self, broker: &Broker, index: i32, number: u64) {
-        self.homes.activate(index, number);
-        if let Some(home) = self.homes.of(index).filter(|home| home.number == number) {
-            // an error means that another broker leads the partition now, which ends them
-            let _ = home.with(broker, |_| ());
-        }
-    }
-
-    /// Ends the service: requests get `COORDINATOR_NOT_AVAILABLE`, and the thread in [`Self::run`] returns.
+    /// Ends the service: requests get `COORDINATOR_NOT_AVAILABLE`, and the thread in [`Here::run_transactions`] returns.
     pub fn stop(&self) {
         self.homes.stop();
         self.ends.stop();
+    }
+}
+
+impl Here<'_> {
+    /// Runs the work on decided, timed-out and expired transactions on the calling thread until [`Transactions::stop`].
+    pub fn run_transactions(self) {
+        self.transactions().ends.run(self);
+    }
+
+    /// One round of the work in [`Self::run_transactions`], for a simulation without threads. Returns until when the
+    /// thread would sleep.
+    pub fn round_of_transactions(self, rounds: &mut Rounds, now: Instant) -> Instant {
+        self.transactions().ends.round(self, rounds, now)
+    }
+
+    /// Serves the transactions of a load from now on, and ends the transactions that the previous coordinator decided.
+    pub fn activate_transactions(self, index: i32, number: u64) {
+        let homes = &self.transactions().homes;
+        homes.activate(index, number);
+        if let Some(home) = homes.of(index).filter(|home| home.number == number) {
+            // an error means that another broker leads the partition now, which ends them
+            let _ = home.with(self, |_| ());
+        }
     }
 }
 
@@ -119,9 +122,9 @@ impl TransactionHome {
     /// `NOT_COORDINATOR` when another broker may have led the partition since the load, `COORDINATOR_LOAD_IN_PROGRESS`
     /// while it loads, and until what was loaded is replicated: else a producer would be told that a partition is in
     /// its transaction, or a marker be written, of which the next coordinator knows nothing.
-    pub fn with<T>(self: &Arc<Self>, broker: &Broker, act: impl FnOnce(&mut Shard) -> T) -> Result<T, ErrorCode> {
+    pub fn with<T>(self: &Arc<Self>, here: Here<'_>, act: impl FnOnce(&mut Shard) -> T) -> Result<T, ErrorCode> {
         if self.waits_for_replicas() {
-            transactions(broker).ends.look_often();
+            here.transactions().ends.look_often();
             return Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS);
         }
         let high_watermark = || self.partition.offsets().high_watermark();
@@ -139,9 +142,9 @@ impl TransactionHome {
         if has_changed {
             self.partition.waiters().wake_all(WaitKind::Produce);
         }
-        let ends = &transactions(broker).ends;
+        let ends = &here.transactions().ends;
         if !prepared.is_empty() {
-            ends.add(broker, self, prepared);
+            ends.add(here, self, prepared);
         }
         if has_pending {
             ends.look_often();

@@ -17,14 +17,14 @@ use parking_lot::Mutex;
 use super::expiry::Schedule;
 pub use super::table::Producer;
 use super::{CoordinatorVerifier, STATE_TOPIC, Transaction, TransactionState, Transactions, describe};
-use crate::{OFFSETS_TOPIC, api, groups, load as load_groups, transactions};
+use crate::{Coordinators, Groups, Here, OFFSETS_TOPIC, apis, load as load_groups};
 use ::io::{FaultFileSystem, ManualClock, OsFileSystem};
 use base::error::ErrorCode;
 use base::place::{LeaderEpoch, Offset};
 use broker::testing::{Calls, NODE, START_MS, give, lease, row};
 use broker::{
     Ask, Attempt, BodyTail, Broker, Channel, ClientInfo, Delayed, Event, Executor, FollowerFetch, Options, Partition,
-    Peers, Request, Scratch, Served, Then, TopicRow, Tried, Waiter, go_on_waiting, start_waiting,
+    Peers, Request, Scratch, Served, ServedApis, Then, TopicRow, Tried, Waiter, go_on_waiting, start_waiting,
 };
 use protocol::WireError;
 use storage::log_loader::LoadProgress;
@@ -46,6 +46,7 @@ pub const TIMEOUT_MS: i32 = 60_000;
 /// See the module.
 pub struct World {
     pub broker: Arc<Broker>,
+    pub coordinators: Arc<Coordinators>,
     pub clock: Arc<ManualClock>,
     pub faults: FaultFileSystem,
     pub peers: Arc<TestPeers>,
@@ -82,13 +83,18 @@ impl World {
             .open(&dirs, &HashMap::new(), &LoadProgress::default())
             .unwrap();
         let (peers, now) = (Arc::new(TestPeers::default()), Instant::now());
-        assert!(broker.verifier().set(Box::new(CoordinatorVerifier)).is_ok());
+        let coordinators = Arc::<Coordinators>::default();
+        let verifier = CoordinatorVerifier(Arc::clone(&coordinators));
+        assert!(broker.verifier().set(Box::new(verifier)).is_ok());
+        let served = ServedApis::new(apis(&coordinators));
+        assert!(broker.served().set(served).is_ok());
         assert!(broker.peers().set(peers.clone()).is_ok());
         broker.image().publish_cluster(Vec::new(), NODE);
         broker.producer_ids().add(FIRST_PRODUCER_ID, FIRST_PRODUCER_ID + 999);
         let world = Self {
             schedule: Mutex::new(Schedule::new(now)),
             broker,
+            coordinators,
             clock,
             faults,
             peers,
@@ -120,7 +126,15 @@ impl World {
     }
 
     pub fn transactions(&self) -> &Transactions {
-        transactions(&self.broker)
+        &self.coordinators.transactions
+    }
+
+    pub fn groups(&self) -> &Groups {
+        &self.coordinators.groups
+    }
+
+    pub fn here(&self) -> Here<'_> {
+        self.coordinators.on(&self.broker)
     }
 
     pub fn partition(&self, topic: &str, index: i32) -> Arc<Partition> {
@@ -139,13 +153,13 @@ impl World {
         let transactions = self.transactions();
         let number = transactions.homes.begin(&self.broker, index).unwrap();
         let loaded = super::load(&self.broker, transactions, index, number).unwrap();
-        transactions.activate(&self.broker, index, number);
+        self.here().activate_transactions(index, number);
         loaded.unwrap()
     }
 
     /// Loads the groups, as after an election.
     pub fn load_groups(&self) {
-        let groups = groups(&self.broker);
+        let groups = self.groups();
         let number = groups.homes.begin(&self.broker, 0).unwrap();
         load_groups(&self.broker, groups, 0, number).unwrap().unwrap();
         groups.homes.activate(0, number);
@@ -219,7 +233,7 @@ impl World {
     /// Does what the thread of `Ends` does when it wakes up. Returns when it would look again.
     pub fn work(&self) -> Instant {
         let ends = &self.transactions().ends;
-        ends.work(&self.broker, &mut self.schedule.lock(), self.now)
+        ends.work(self.here(), &mut self.schedule.lock(), self.now)
     }
 
     /// Lines of the broker's log since the last call that contain this text.
@@ -253,7 +267,7 @@ impl World {
             now_ms: self.broker.context().clock.now_ms(),
             now: self.now,
         };
-        (api(key).unwrap().serve(request, &mut out), out)
+        (self.broker.api(key).unwrap().serve(request, &mut out), out)
     }
 
     /// Serves a request that must be answered, or wait.
@@ -279,7 +293,7 @@ impl World {
     // ---- what is known
 
     pub fn describe(&self, transactional_id: &str) -> Result<Transaction, ErrorCode> {
-        describe(&self.broker, transactional_id)
+        describe(self.here(), transactional_id)
     }
 
     pub fn state(&self, transactional_id: &str) -> TransactionState {

@@ -19,7 +19,7 @@ use super::shard::Shard;
 use super::table::{Step, complete};
 use super::transaction::Transaction;
 use crate::append::{append, client_error};
-use crate::transactions;
+use crate::{Coordinators, Here};
 use base::error::ErrorCode;
 use base::place::LeaderEpoch;
 use base::place::Offset;
@@ -64,6 +64,7 @@ enum Stage {
 
 /// See the module.
 pub struct Transit<Q> {
+    coordinators: Arc<Coordinators>,
     /// What is asked.
     pub question: Q,
     stage: Stage,
@@ -82,8 +83,9 @@ struct Written {
 
 impl<Q: Question> Transit<Q> {
     /// A request that begins now. `waits_for_markers`: it waits where Kafka answers `CONCURRENT_TRANSACTIONS`.
-    pub fn new(question: Q, now: Instant, waits_for_markers: bool) -> Self {
+    pub fn new(coordinators: &Arc<Coordinators>, question: Q, now: Instant, waits_for_markers: bool) -> Self {
         Self {
+            coordinators: Arc::clone(coordinators),
             question,
             stage: Stage::Decide,
             watched: None,
@@ -94,8 +96,10 @@ impl<Q: Question> Transit<Q> {
 
     /// Goes on as far as it can. `None`: the request waits for the watched partition.
     pub fn run(&mut self, broker: &Broker, now_ms: i64, is_due: bool) -> Option<Outcome> {
+        let coordinators = Arc::clone(&self.coordinators);
+        let here = coordinators.on(broker);
         loop {
-            match self.step(broker, now_ms, is_due) {
+            match self.step(here, now_ms, is_due) {
                 Stepped::Done(outcome) => return Some(outcome),
                 Stepped::Waits => return None,
                 Stepped::On => {}
@@ -103,9 +107,9 @@ impl<Q: Question> Transit<Q> {
         }
     }
 
-    fn step(&mut self, broker: &Broker, now_ms: i64, is_due: bool) -> Stepped {
+    fn step(&mut self, here: Here<'_>, now_ms: i64, is_due: bool) -> Stepped {
         match std::mem::replace(&mut self.stage, Stage::Decide) {
-            Stage::Decide => self.decide(broker, now_ms, is_due),
+            Stage::Decide => self.decide(here, now_ms, is_due),
             Stage::Appended {
                 home,
                 awaited,
@@ -123,7 +127,7 @@ impl<Q: Question> Transit<Q> {
                     };
                     Stepped::Waits
                 }
-                Ok(true) => match home.with(broker, |_| ()) {
+                Ok(true) => match home.with(here, |_| ()) {
                     Err(code) => Stepped::Done(Err(code)),
                     Ok(()) if is_abort => Stepped::On,
                     Ok(()) => Stepped::Done(Ok(outcome)),
@@ -132,15 +136,13 @@ impl<Q: Question> Transit<Q> {
         }
     }
 
-    fn decide(&mut self, broker: &Broker, now_ms: i64, is_due: bool) -> Stepped {
-        let home = match transactions(broker)
-            .homes
-            .find(broker, self.question.transactional_id())
-        {
+    fn decide(&mut self, here: Here<'_>, now_ms: i64, is_due: bool) -> Stepped {
+        let homes = &here.transactions().homes;
+        let home = match homes.find(&here, self.question.transactional_id()) {
             Ok(home) => home,
             Err(code) => return Stepped::Done(Err(code)),
         };
-        let written = home.with(broker, |shard| self.write(broker, &home, shard, now_ms));
+        let written = home.with(here, |shard| self.write(&here, &home, shard, now_ms));
         match written.and_then(|written| written) {
             Ok(Written {
                 awaited: None,
@@ -287,12 +289,18 @@ pub struct DelayedTransit<Q, E> {
 }
 
 /// Serves a request about one id: answers it, or parks it.
-pub fn serve<Q, E>(question: Q, asked: &Request<'_>, encode: E, out: &mut Vec<u8>) -> Served
+pub fn serve<Q, E>(
+    coordinators: &Arc<Coordinators>,
+    question: Q,
+    asked: &Request<'_>,
+    encode: E,
+    out: &mut Vec<u8>,
+) -> Served
 where
     Q: Question,
     E: Fn(&Q, Outcome, &mut Vec<u8>) + Send + 'static,
 {
-    let mut transit = Transit::new(question, asked.now, true);
+    let mut transit = Transit::new(coordinators, question, asked.now, true);
     match transit.run(asked.broker, asked.now_ms, false) {
         Some(outcome) => {
             encode(&transit.question, outcome, out);

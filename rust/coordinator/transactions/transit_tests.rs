@@ -248,7 +248,7 @@ fn dropped_request_leaves_no_waiter() {
     let world = replicated();
     let calls = std::sync::Arc::default();
     let waiter = super::super::testing::waiter(&calls);
-    let mut transit = super::Transit::new(Nobody, world.now, true);
+    let mut transit = super::Transit::new(&world.coordinators, Nobody, world.now, true);
     world.try_init("a", None).later();
     assert!(transit.run(&world.broker, 0, false).is_none());
     let partition = world.partition(STATE_TOPIC, home_of("a"));

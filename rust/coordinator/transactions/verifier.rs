@@ -1,18 +1,19 @@
 //! Answers the partitions' question whether a batch belongs to an open transaction: from the coordinator on this
 //! broker, or from the coordinator on another broker.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::add_partitions::{Add, verified};
 use super::service::STATE_TOPIC;
 use super::table::Producer;
 use super::transit::{Outcome, Transit};
-use crate::{partition_for, transactions};
+use crate::{Coordinators, Here, partition_for};
 use base::error::ErrorCode;
 use broker::{Attempt, Broker, VerificationRequest, Verified, Verifier, Verifying, Waiter};
 
 /// See the module.
-pub struct CoordinatorVerifier;
+pub struct CoordinatorVerifier(pub Arc<Coordinators>);
 
 /// An addition that waits for replicas, or for the markers of the producer's last transaction.
 struct Adding {
@@ -24,15 +25,16 @@ impl Verifier for CoordinatorVerifier {
     fn ask(&self, broker: &Broker, asked: VerificationRequest, now: Instant, now_ms: i64) -> Verified {
         let count = asked.partitions.len();
         let all = |code| Verified::Now(vec![code; count]);
-        match transactions(broker).homes.find(broker, &asked.transactional_id) {
+        let transactions = &self.0.transactions;
+        match transactions.homes.find(broker, &asked.transactional_id) {
             Err(ErrorCode::NOT_COORDINATOR) => match coordinator_of(broker, &asked.transactional_id) {
                 Some(node_id) if node_id != broker.node_id() => {
-                    Verified::Later(transactions(broker).batches.ask(broker, node_id, asked))
+                    Verified::Later(transactions.batches.ask(broker, node_id, asked))
                 }
                 _ => all(ErrorCode::NOT_COORDINATOR),
             },
             Err(code) => all(code),
-            Ok(_) => ask_here(broker, asked, now, now_ms),
+            Ok(_) => ask_here(self.0.on(broker), asked, now, now_ms),
         }
     }
 }
@@ -45,14 +47,14 @@ fn coordinator_of(broker: &Broker, transactional_id: &str) -> Option<i32> {
     (row.leader >= 0).then_some(row.leader)
 }
 
-fn ask_here(broker: &Broker, asked: VerificationRequest, now: Instant, now_ms: i64) -> Verified {
+fn ask_here(here: Here<'_>, asked: VerificationRequest, now: Instant, now_ms: i64) -> Verified {
     let count = asked.partitions.len();
     let producer = Producer {
         id: asked.producer_id,
         epoch: asked.producer_epoch,
     };
     if !asked.is_added {
-        let codes = verified(broker, &asked.transactional_id, producer, asked.partitions.into_iter());
+        let codes = verified(here, &asked.transactional_id, producer, asked.partitions.into_iter());
         return Verified::Now(codes.unwrap_or_else(|code| vec![code; count]));
     }
     let add = Add {
@@ -60,8 +62,8 @@ fn ask_here(broker: &Broker, asked: VerificationRequest, now: Instant, now_ms: i
         producer,
         partitions: asked.partitions,
     };
-    let mut transit = Transit::new(add, now, true);
-    match transit.run(broker, now_ms, false) {
+    let mut transit = Transit::new(here.coordinators, add, now, true);
+    match transit.run(&here, now_ms, false) {
         Some(outcome) => Verified::Now(codes(&outcome, count)),
         None => Verified::Later(Box::new(Adding { transit, count })),
     }

@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use super::marker_append::{MarkerBy, append_marker};
 use super::transit::PATIENCE;
+use crate::Coordinators;
 use base::error::ErrorCode;
 use broker::{
     Api, Attempt, Awaited, BodyTail, CLUSTER_NAME, Delayed, Executor, Handover, Marker, Operation, Partition, Request,
@@ -25,7 +26,7 @@ use protocol::{ApiTable, WireError};
 const MANY_BYTES: usize = 4 << 10;
 
 /// The API.
-pub struct WriteTxnMarkers;
+pub struct WriteTxnMarkers(pub Arc<Coordinators>);
 
 struct Row {
     index: i32,
@@ -82,7 +83,7 @@ impl Api for WriteTxnMarkers {
             };
             let write = |topic: &str, index: i32| {
                 let by = by.ok_or(ErrorCode::CLUSTER_AUTHORIZATION_FAILED)?;
-                append_marker(asked.broker, topic, index, &marker, by, asked.now_ms)
+                append_marker(self.0.on(asked.broker), topic, index, &marker, by, asked.now_ms)
             };
             markers.push(write_all(one.producer_id, &one.topics, write));
         }

@@ -2,6 +2,7 @@ use std::io::Read;
 use std::net::TcpStream;
 
 use super::*;
+use crate::apis::serve_all;
 use crate::connection::tests::connected;
 use crate::framing::framed;
 use crate::outbox::{Outbox, SendProgress};
@@ -36,6 +37,7 @@ fn fixture() -> Fixture {
         is_advertised: true,
     };
     let fixture = Fixture::new(1);
+    serve_all(&fixture.broker);
     fixture.broker.publish_apis(ApiTable::new(vec![
         range(ApiTable::METADATA, 0, 13, 9),
         range(ApiTable::API_VERSIONS, 0, 4, 3),

@@ -9,7 +9,7 @@ use super::super::marker_append::{MarkerBy, append_marker};
 use super::super::service::TransactionHome;
 use super::super::transaction::TopicPartition;
 use super::{Decided, Post, record_end};
-use crate::transactions;
+use crate::Here;
 use base::error::ErrorCode;
 use broker::{Ask, Awaited, Broker, Channel, Marker, Partition, WaitKind, Waiter, Wake, planted};
 use protocol::ApiTable;
@@ -130,14 +130,14 @@ impl Table {
     }
 
     /// Takes in what other threads have left: markers that may be replicated now, answers of brokers.
-    pub fn take(&mut self, broker: &Broker, post: &Arc<Post>, woken: Vec<u64>, answers: Vec<Answer>, now: Instant) {
+    pub fn take(&mut self, here: Here<'_>, post: &Arc<Post>, woken: Vec<u64>, answers: Vec<Answer>, now: Instant) {
         for number in woken {
             if let Some(one) = self.appended.remove(&number) {
                 self.watch(post, one, number, now);
             }
         }
         for answer in answers {
-            self.answered(broker, answer, now);
+            self.answered(here, answer, now);
         }
     }
 
@@ -206,25 +206,24 @@ impl Table {
     }
 
     /// Writes the markers that are due, sends requests, records the ends.
-    pub fn work(&mut self, broker: &Broker, post: &Arc<Post>, now: Instant) {
+    pub fn work(&mut self, here: Here<'_>, post: &Arc<Post>, now: Instant) {
         if self.look_at.is_some_and(|at| at <= now) {
-            self.collect_due(broker, now);
+            self.collect_due(now);
         }
         for key in std::mem::take(&mut self.to_write) {
-            self.write(broker, post, key, now);
+            self.write(here, post, key, now);
         }
-        self.send(broker, post, now);
+        self.send(&here, post, now);
         for number in std::mem::take(&mut self.to_record) {
-            self.record(broker, number, now);
+            self.record(here, number, now);
         }
     }
 
     /// Collects what is to be done again, and drops the transactions that another broker coordinates now.
-    fn collect_due(&mut self, broker: &Broker, now: Instant) {
+    fn collect_due(&mut self, now: Instant) {
         self.look_at = None;
-        let homes = &transactions(broker).homes;
         self.ends
-            .retain(|_, end| homes.has(&end.home) || planted::keeps_transactions_of_others());
+            .retain(|_, end| end.home.is_current() || planted::keeps_transactions_of_others());
         let mut next: Option<Instant> = None;
         let mut later = |at: Instant| next = Some(next.map_or(at, |before: Instant| before.min(at)));
         for (number, end) in &mut self.ends {
@@ -246,13 +245,13 @@ impl Table {
         self.look_at = next;
     }
 
-    fn write(&mut self, broker: &Broker, post: &Arc<Post>, key: MarkerKey, now: Instant) {
+    fn write(&mut self, here: Here<'_>, post: &Arc<Post>, key: MarkerKey, now: Instant) {
         let Some(end) = self.ends.get_mut(&key.0) else { return };
         let marker = end.marker;
         let Some(progress) = end.left.get_mut(&key.1) else {
             return;
         };
-        let route = route(broker, &key.1);
+        let route = route(&here, &key.1);
         if let Route::Missing = route {
             let since = if let Progress::Missing(since) = *progress {
                 since
@@ -268,22 +267,22 @@ impl Table {
         *progress = Progress::UnderWay;
         match route {
             Route::To(node_id) => self.brokers.entry(node_id).or_default().queue.push(key),
-            Route::Here => self.append(broker, post, key, &marker, now),
+            Route::Here => self.append(here, post, key, &marker, now),
             Route::Unknown | Route::Missing => self.again(&key, now),
         }
     }
 
-    fn append(&mut self, broker: &Broker, post: &Arc<Post>, key: MarkerKey, marker: &Marker, now: Instant) {
-        let now_ms = broker.context().clock.now_ms();
-        match append_marker(broker, &key.1.0, key.1.1, marker, MarkerBy::Coordinator, now_ms) {
+    fn append(&mut self, here: Here<'_>, post: &Arc<Post>, key: MarkerKey, marker: &Marker, now: Instant) {
+        let now_ms = here.context().clock.now_ms();
+        match append_marker(here, &key.1.0, key.1.1, marker, MarkerBy::Coordinator, now_ms) {
             Ok((_, awaited)) if awaited.is_nothing() => self.done(&key),
             Ok((partition, awaited)) => self.await_marker(post, key, partition, awaited, now),
-            Err(code) => self.judge(broker, &key, code, now),
+            Err(code) => self.judge(here, &key, code, now),
         }
     }
 
     /// Judges the code that the leader of a partition gave for a marker.
-    fn judge(&mut self, broker: &Broker, key: &MarkerKey, code: ErrorCode, now: Instant) {
+    fn judge(&mut self, here: Here<'_>, key: &MarkerKey, code: ErrorCode, now: Instant) {
         match code {
             ErrorCode::NONE | ErrorCode::UNSUPPORTED_FOR_MESSAGE_FORMAT => self.done(key),
             ErrorCode::INVALID_PRODUCER_EPOCH | ErrorCode::TRANSACTION_COORDINATOR_FENCED => {
@@ -296,7 +295,7 @@ impl Table {
                 } else {
                     ""
                 };
-                broker.log(&format!(
+                here.log(&format!(
                     "the marker of transaction {id} for {topic}-{index} is refused for good: {}{so}",
                     code.name()
                 ));
@@ -346,7 +345,7 @@ impl Table {
         }
     }
 
-    fn answered(&mut self, broker: &Broker, answer: Answer, now: Instant) {
+    fn answered(&mut self, here: Here<'_>, answer: Answer, now: Instant) {
         self.brokers.entry(answer.node_id).or_default().is_busy = false;
         let response = answer
             .body
@@ -369,20 +368,20 @@ impl Table {
                 continue;
             };
             let code = codes.get(&(producer_id, &*key.1.0, key.1.1)).copied();
-            self.judge(broker, &key, code.unwrap_or(ErrorCode::NETWORK_EXCEPTION), now);
+            self.judge(here, &key, code.unwrap_or(ErrorCode::NETWORK_EXCEPTION), now);
         }
     }
 
     /// Records the end of a transaction without markers left.
-    fn record(&mut self, broker: &Broker, number: u64, now: Instant) {
+    fn record(&mut self, here: Here<'_>, number: u64, now: Instant) {
         let Some(end) = self.ends.get_mut(&number).filter(|end| end.left.is_empty()) else {
             return;
         };
-        if !transactions(broker).homes.has(&end.home) {
+        if !end.home.is_current() {
             self.ends.remove(&number);
             return;
         }
-        match record_end(broker, &end.home, &end.id) {
+        match record_end(here, &end.home, &end.id) {
             Ok(()) | Err(ErrorCode::NOT_COORDINATOR) => drop(self.ends.remove(&number)),
             Err(_) => {
                 end.record_at = Some(now + RETRY_AFTER);

@@ -255,7 +255,7 @@ fn marker_for_groups_that_load_is_written_when_they_are_loaded() {
     let mut world = World::new();
     let producer = world.init("a");
     assert_eq!(world.add_offsets("a", producer, "g"), NONE);
-    let groups = &crate::groups(&world.broker).homes;
+    let groups = &world.groups().homes;
     let number = groups.begin(&world.broker, 0).unwrap();
     assert_eq!(world.end("a", producer, true), NONE);
     world.work();
@@ -279,7 +279,7 @@ fn decision_that_was_not_replicated_when_the_leader_changed_writes_no_marker() {
         &[("t", 0)],
     );
     let partition = world.partition(STATE_TOPIC, index);
-    let done = home.with(&world.broker, |shard| {
+    let done = home.with(world.here(), |shard| {
         super::write(&world.broker, &home, shard, "a", prepared, START_MS).unwrap();
         // meanwhile another leader's record has taken the place of the decision
         world.move_away(STATE_TOPIC, index, FOLLOWER, 1);
@@ -296,7 +296,7 @@ fn decision_that_was_not_replicated_when_the_leader_changed_writes_no_marker() {
 fn run_ends_when_it_is_stopped() {
     let world = World::new();
     std::thread::scope(|scope| {
-        let running = scope.spawn(|| world.transactions().run(&world.broker));
+        let running = scope.spawn(|| world.here().run_transactions());
         let producer = world.open("a", &[("t", 0)]);
         assert_eq!(world.end("a", producer, true), NONE);
         world.transactions().stop();
