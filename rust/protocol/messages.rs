@@ -13,8 +13,8 @@ use super::writer::Writer;
 
 type Result<T> = std::result::Result<T, WireError>;
 
-/// The most elements of all arrays of one request: as many rows as another API's, each with a topic and a transaction of
-/// its own.
+/// The most elements of all arrays of one request: as many rows as another API's, each with a topic and a transaction
+/// of its own.
 pub const MAX_ELEMENTS: usize = 3 * MAX_ROWS;
 
 /// A message, or a struct in it.

@@ -1,6 +1,6 @@
-//! Batches of idempotent producers that were refused since their partition was not on this broker. A client may know of a
-//! new leader before the leader knows of its partition. The partition takes the notes over when it comes, so that it does
-//! not take a later batch as the producer's first: see `partition::refusals`.
+//! Batches of idempotent producers that were refused since their partition was not on this broker. A client may know of
+//! a new leader before the leader knows of its partition. The partition takes the notes over when it comes, so that it
+//! does not take a later batch as the producer's first: see `partition::refusals`.
 
 use std::collections::HashMap;
 

@@ -85,7 +85,8 @@ impl Transactions {
         self.ends.is_rung(rounds)
     }
 
-    /// Ends the service: requests get `COORDINATOR_NOT_AVAILABLE`, and the thread in [`Here::run_transactions`] returns.
+    /// Ends the service: requests get `COORDINATOR_NOT_AVAILABLE`, and the thread in [`Here::run_transactions`]
+    /// returns.
     pub fn stop(&self) {
         self.homes.stop();
         self.ends.stop();
