@@ -47,7 +47,8 @@ fn field(schema: &Schema, slot: &Slot, random: &mut Random) -> Value {
         return Value::Null;
     }
     if slot.field.is_array {
-        let count = [0, 1, 3][random.below(3)];
+        // a length of more than 126 has a varint of two bytes
+        let count = if random.is(1) { 130 } else { [0, 1, 3][random.below(3)] };
         return Value::Array((0..count).map(|_| element(schema, slot.field.kind, random)).collect());
     }
     element(schema, slot.field.kind, random)
