@@ -18,6 +18,7 @@ use protocol::produce::BATCHES_FROM;
 use protocol::{ProducePartition, ProduceRequest, ProduceResult, TopicKey};
 use record::{Rejection, Room, WITHOUT_KEY, single_batch};
 use storage::producer_state::VerificationGuard;
+use storage::topic_partition::is_valid_topic_name;
 use storage::{AppendError, Appended};
 
 /// A request with more partitions than this is not served on a network loop.
@@ -213,11 +214,7 @@ pub(super) fn not_here(
 ) -> ProduceResult {
     let (key, index) = (&row.topic, row.index);
     let batch = row.records.clone().and_then(|range| body.get(range));
-    let topic = match key {
-        TopicKey::Name(_) => key.name(body).map(|name| AbsentTopic::Name(name.into())),
-        TopicKey::Id(id) => Some(AbsentTopic::Id(*id)),
-    };
-    if let (Some(header), Some(topic)) = (batch.and_then(idempotent), topic) {
+    if let (Some(header), Some(topic)) = (batch.and_then(idempotent), absent_topic(key, body)) {
         broker.registry().note_absent(topic, index, &header, now_ms);
     }
     let image = broker.image().load();
@@ -238,6 +235,17 @@ pub(super) fn not_here(
         ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
     };
     ProduceResult::refused(code, None)
+}
+
+/// A topic that may come; `None` for a name that no topic has.
+pub(super) fn absent_topic(key: &TopicKey, body: &[u8]) -> Option<AbsentTopic> {
+    match key {
+        TopicKey::Id(id) => Some(AbsentTopic::Id(*id)),
+        TopicKey::Name(_) => {
+            let name = key.name(body).filter(|name| is_valid_topic_name(name));
+            name.map(|name| AbsentTopic::Name(name.into()))
+        }
+    }
 }
 
 /// The checks that need no look at the records; returns the refusal, if any.

@@ -1,8 +1,9 @@
 //! A batch that comes before its partition does is waited for once the partition is here (P2).
 
 use super::*;
+use crate::requests::produce::appending::absent_topic;
 use base::place::LeaderEpoch;
-use protocol::Reader;
+use protocol::{Reader, TopicKey};
 use record::{BatchBuilder, Codec};
 
 const ID: [u8; 16] = [7; 16];
@@ -83,5 +84,13 @@ fn batch_that_came_before_its_partition_is_waited_for_ten_seconds_and_holds_no_o
             expected,
             "{later_ms} ms later"
         );
+    }
+}
+
+#[test]
+fn batch_for_a_name_that_no_topic_has_is_not_noted() {
+    for (name, is_noted) in [("t".repeat(249), true), ("t".repeat(250), false), ("..".into(), false)] {
+        let found = absent_topic(&TopicKey::Name(0..name.len()), name.as_bytes());
+        assert_eq!(found.is_some(), is_noted, "{name}");
     }
 }
