@@ -55,7 +55,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connects; `timeout` bounds this wait and every later one for bytes of an answer.
+    /// Connects; `timeout` bounds this wait and each later one for an answer.
     pub fn open(server: &Server, client_id: &str, security: &Security, timeout: Duration) -> Result<Self, NoAnswer> {
         let limits = Limits {
             connect: timeout,
@@ -182,6 +182,8 @@ impl Connection {
 
     /// As [`Self::receive`]; `false` is not yet, and the next call must be with the same `answer`.
     pub fn receive_now(&mut self, answer: &mut Vec<u8>) -> Result<bool, NoAnswer> {
+        let limit = self.opening.limits.map(|limits| limits.socket);
+        self.frames.stream.limit_reads(limit);
         let received = self
             .frames
             .write()

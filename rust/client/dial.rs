@@ -35,7 +35,8 @@ const CLOSED_IN_HANDSHAKE: &str =
 pub struct Limits {
     /// For the connection.
     pub connect: Duration,
-    /// For each read and write.
+    /// For each write, for all reads of the handshake of TLS, and for all reads of an answer; see
+    /// [`Stream::limit_reads`].
     pub socket: Duration,
 }
 
@@ -70,6 +71,7 @@ enum Stage {
 }
 
 struct Proof {
+    limits: Option<Limits>,
     login: Arc<Login>,
     frames: Frames,
     exchange: LoginExchange,
@@ -142,7 +144,10 @@ impl Opening {
                 },
                 Stage::Shaking(mut stream) => match stream.shake() {
                     Ok(()) => match &self.security.login {
-                        Some(login) => Stage::Proving(Box::new(Proof::begin(stream, login, &self.client_id))),
+                        Some(login) => {
+                            let proof = Proof::begin(stream, login, &self.client_id, self.limits);
+                            Stage::Proving(Box::new(proof))
+                        }
                         None => return Ok(Opened { stream, ends: None }),
                     },
                     Err(error) if error.kind() == ErrorKind::WouldBlock => {
@@ -195,19 +200,22 @@ impl Opening {
     }
 
     fn protect(&self, socket: TcpStream) -> io::Result<Stream> {
-        match &self.security.tls {
-            Some(tls) => tls.over(&self.server.0, socket),
-            None => Ok(Stream::Plain(socket)),
-        }
+        let mut stream = match &self.security.tls {
+            Some(tls) => tls.over(&self.server.0, socket)?,
+            None => Stream::Plain(socket.into()),
+        };
+        stream.limit_reads(self.limits.map(|limits| limits.socket));
+        Ok(stream)
     }
 }
 
 impl Proof {
-    fn begin(stream: Stream, login: &Arc<Login>, client_id: &str) -> Self {
+    fn begin(stream: Stream, login: &Arc<Login>, client_id: &str, limits: Option<Limits>) -> Self {
         let (exchange, frame) = login.begin(client_id);
         let mut frames = Frames::new(stream);
         frames.put(frame);
         Self {
+            limits,
             login: Arc::clone(login),
             frames,
             exchange,
@@ -218,6 +226,8 @@ impl Proof {
     /// How long the session lasts; `None` when it has no end.
     fn step(&mut self) -> Result<Option<Duration>, Unproven> {
         loop {
+            let limit = self.limits.map(|limits| limits.socket);
+            self.frames.stream.limit_reads(limit);
             let exchanged = self
                 .frames
                 .write()

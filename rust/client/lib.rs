@@ -29,9 +29,9 @@ pub use dial::{Began, Limits, Opened, Opening};
 pub use login::Login;
 pub use pool::Pool;
 pub use random::{nonce, random};
-pub use reasons::{is_final, is_shut_out, reason_of};
+pub use reasons::{is_final, is_of_version_1, is_shut_out, reason_of};
 pub use request::Request;
-pub use security::{Security, is_key};
+pub use security::{Security, is_key, is_unused};
 pub use servers::{NoServer, Server, parse_servers};
 pub use stream::Stream;
 

@@ -25,6 +25,8 @@ use protocol::{ApiTable, Reader, WireError, write_request};
 const HANDSHAKE_VERSION: i16 = 1;
 /// The version of `SaslAuthenticate` that is sent; all brokers know it.
 const AUTHENTICATE_VERSION: i16 = 1;
+/// The characters of a server's words that are shown.
+const MAX_SHOWN: usize = 500;
 
 /// The largest answer to a frame of a proof.
 pub const MAX_ANSWER_BYTES: usize = 16 << 10;
@@ -281,9 +283,19 @@ fn token(body: &[u8]) -> Result<(&[u8], i64), Unproven> {
     let answer = SaslAuthenticateResponse::decode(AUTHENTICATE_VERSION, body)?;
     if answer.error_code != ErrorCode::NONE {
         let message = answer.error_message.unwrap_or("the proof was refused");
-        return Err(Unproven::Failed(denied(message)));
+        return Err(Unproven::Failed(denied(&shown(message))));
     }
     Ok((answer.auth_bytes, answer.session_lifetime_ms))
+}
+
+/// A server's words, on one line and not without an end.
+fn shown(message: &str) -> String {
+    let mut shown: String = message.chars().take(MAX_SHOWN).flat_map(char::escape_debug).collect();
+    shown = shown.replace("\\'", "'").replace("\\\"", "\"");
+    if message.chars().nth(MAX_SHOWN).is_some() {
+        shown.push('…');
+    }
+    shown
 }
 
 fn denied(message: &str) -> io::Error {

@@ -111,6 +111,14 @@ fn what_is_not_served_is_told_from_what_is_refused() {
 }
 
 #[test]
+fn a_server_s_words_are_one_line_and_not_endless() {
+    assert_eq!(shown("it's \"bob\" - é"), "it's \"bob\" - é");
+    assert_eq!(shown("a\n\u{1b}[31mb"), "a\\n\\u{1b}[31mb");
+    assert_eq!(shown(&"x".repeat(MAX_SHOWN)), "x".repeat(MAX_SHOWN));
+    assert_eq!(shown(&"x".repeat(MAX_SHOWN + 1)), "x".repeat(MAX_SHOWN) + "…");
+}
+
+#[test]
 fn answers_that_are_malformed_or_out_of_order_are_refused() {
     let login = Login::of_user("PLAIN", "kafka", Secret::new("pencil")).unwrap();
     for wrong in [vec![], vec![0; 3], agrees(2), agrees(1)[..5].to_vec()] {

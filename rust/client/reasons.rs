@@ -52,6 +52,14 @@ pub fn reason_of(error: &io::Error) -> String {
     }
 }
 
+/// Whether rustls refuses a certificate for its version; it has no value for that.
+pub fn is_of_version_1(error: &TlsError) -> bool {
+    let TlsError::InvalidCertificate(CertificateError::Other(other)) = error else {
+        return false;
+    };
+    format!("{other:?}").contains("UnsupportedCertVersion")
+}
+
 fn reason_of_tls(error: &TlsError) -> String {
     let clause = match error {
         TlsError::InvalidCertificate(CertificateError::Expired | CertificateError::ExpiredContext { .. }) => {
@@ -67,6 +75,11 @@ fn reason_of_tls(error: &TlsError) -> String {
         TlsError::InvalidCertificate(
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
         ) => "its certificate has not this name; connect by a name that it has, or issue another one",
+        TlsError::InvalidCertificate(CertificateError::BadSignature) => {
+            "an authority of the same name has signed its certificate with another key; give the one that it has been \
+             signed by to ssl.truststore"
+        }
+        old if is_of_version_1(old) => "its certificate is of version 1 of X.509; issue one of version 3",
         TlsError::InvalidCertificate(other) => return format!("its certificate is not taken: {other}"),
         TlsError::InvalidMessage(_) => "it does not speak TLS; set security.protocol to PLAINTEXT or SASL_PLAINTEXT",
         TlsError::AlertReceived(AlertDescription::CertificateRequired) => {
@@ -79,6 +92,7 @@ fn reason_of_tls(error: &TlsError) -> String {
             | AlertDescription::CertificateUnknown
             | AlertDescription::UnknownCA
             | AlertDescription::AccessDenied
+            | AlertDescription::DecryptError
             | AlertDescription::UnsupportedCertificate,
         ) => "it does not take the client's certificate; see ssl.keystore.location",
         TlsError::AlertReceived(AlertDescription::ProtocolVersion | AlertDescription::HandshakeFailure) => {

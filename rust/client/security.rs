@@ -145,6 +145,35 @@ pub fn is_key(name: &str) -> bool {
     name.starts_with("security.protocol") || name.starts_with("ssl.") || name.starts_with("sasl.")
 }
 
+/// The keys that have an effect.
+const USED: [&str; 20] = [
+    "security.protocol",
+    "sasl.jaas.config",
+    "sasl.mechanism",
+    "sasl.oauthbearer.client.credentials.client.id",
+    "sasl.oauthbearer.client.credentials.client.secret",
+    "sasl.oauthbearer.scope",
+    "sasl.oauthbearer.token.endpoint.url",
+    "ssl.cipher.suites",
+    "ssl.enabled.protocols",
+    "ssl.endpoint.identification.algorithm",
+    "ssl.key.password",
+    "ssl.keystore.certificate.chain",
+    "ssl.keystore.key",
+    "ssl.keystore.location",
+    "ssl.keystore.password",
+    "ssl.keystore.type",
+    "ssl.truststore.certificates",
+    "ssl.truststore.location",
+    "ssl.truststore.password",
+    "ssl.truststore.type",
+];
+
+/// Whether a key that says how connections are protected has no effect: it is misspelled, or another client's.
+pub fn is_unused(key: &str) -> bool {
+    is_key(key) && !USED.contains(&key)
+}
+
 fn tls_of(properties: &HashMap<String, String>) -> Result<OutgoingTls, String> {
     let mut pairs: HashMap<String, String> = properties
         .iter()

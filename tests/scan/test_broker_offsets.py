@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import socket
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -107,6 +111,23 @@ def test_address_without_a_broker_is_one_sentence(answer: bytes | None, reason: 
         fetch_broker_offsets(address, "topic", timeout_s=0.5)
     assert str(raised.value).startswith(f"bootstrap_servers: {address} cannot be asked (")
     assert "\n" not in str(raised.value)
+
+
+def test_ctrl_c_ends_the_wait_for_a_silent_server_at_once() -> None:
+    code = (
+        "import sys; from kafkastore.scanning.broker_offsets import fetch_broker_offsets as ask; "
+        "print('asks', flush=True); ask(sys.argv[1], 'topic', timeout_s=30)"
+    )
+    with server(None) as address:
+        command = [sys.executable, "-c", code, address]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as asking:
+            assert asking.stdout is not None
+            assert asking.stdout.readline() == "asks\n"
+            time.sleep(0.2)  # it is in the call, or about to be
+            asking.send_signal(signal.SIGINT)
+            _, said = asking.communicate(timeout=10)
+        assert asking.returncode != 0
+        assert said.rstrip().endswith("KeyboardInterrupt")
 
 
 def test_refused_connection_names_the_server() -> None:

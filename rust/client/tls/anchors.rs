@@ -18,6 +18,7 @@ pub struct Anchors<V: ?Sized> {
     by_authority: Option<Arc<V>>,
     by_itself: Option<Arc<V>>,
     themselves: Vec<CertificateDer<'static>>,
+    authorities: Vec<CertificateDer<'static>>,
     names: Vec<DistinguishedName>,
     /// One of both, for what does not depend on the certificates.
     any: Arc<V>,
@@ -44,9 +45,15 @@ impl<V: ?Sized> Anchors<V> {
                 by_authority,
                 by_itself,
                 themselves,
+                authorities,
                 names,
                 any,
             }))
+    }
+
+    /// Whether this is the certificate of an authority itself: `openssl req -x509` makes a server's own one so.
+    pub fn is_authority(&self, certificate: &CertificateDer<'_>) -> bool {
+        self.authorities.contains(certificate)
     }
 
     /// The verifier, for what does not depend on the certificates.

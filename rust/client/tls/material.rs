@@ -122,8 +122,7 @@ fn located(settings: &Settings<'_>, prefix: &str) -> Result<Option<(String, Stor
 }
 
 fn read(path: &str, name: &str) -> Result<Vec<u8>, String> {
-    let unread =
-        |error: std::io::Error| format!("{name} cannot be read: {error}; give a file that the broker may read");
+    let unread = |error: std::io::Error| format!("{name} cannot be read: {error}; give one that this process may read");
     let about = std::fs::metadata(path).map_err(unread)?;
     if !about.is_file() || about.len() > MAX_FILE_BYTES {
         return Err(format!("{name} is no file of certificates; give a PEM or PKCS12 file"));
@@ -137,7 +136,7 @@ fn pem_certificates(bytes: &[u8], name: &str) -> Result<Vec<CertificateDer<'stat
         .map_err(|error| format!("{name} is not PEM: {error}"))?;
     if found.is_empty() {
         return Err(format!(
-            "{name} has no certificate in PEM; it begins with -----BEGIN CERTIFICATE-----"
+            "{name} has no certificate in PEM, which would begin with -----BEGIN CERTIFICATE-----"
         ));
     }
     Ok(found)
@@ -150,7 +149,7 @@ fn pem_key(bytes: &[u8], password: Option<&str>, name: &str) -> Result<PrivateKe
         return decrypted(&text[at..], password, name);
     }
     PrivateKeyDer::from_pem_slice(bytes)
-        .map_err(|_| format!("{name} has no private key in PEM; it begins with -----BEGIN PRIVATE KEY-----"))
+        .map_err(|_| format!("{name} has no private key in PEM, which would begin with -----BEGIN PRIVATE KEY-----"))
 }
 
 const ENCRYPTED_BEGIN: &str = "-----BEGIN ENCRYPTED PRIVATE KEY-----";

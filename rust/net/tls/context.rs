@@ -12,6 +12,7 @@ use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{VerifierBuilderError, WebPkiClientVerifier};
 
 use super::usage::KeyUsages;
+use client::is_of_version_1;
 use client::tls::anchors::Anchors;
 use client::tls::material::{Identity, certificates, identity, revocations};
 use client::tls::rules::MappingRules;
@@ -37,10 +38,12 @@ impl TlsContext {
             .map_err(|error| format!("ssl.enabled.protocols and ssl.cipher.suites do not go together: {error}"))?;
         let builder = builder.with_client_cert_verifier(verifier(settings, &provider)?);
         let mut config = builder.with_single_cert(chain, key).map_err(|error| {
-            format!(
-                "the certificate and the key of ssl.keystore cannot be used: {error}; give a key and the certificate \
-                 of this key"
-            )
+            let fix = if is_of_version_1(&error) {
+                "issue a certificate of version 3 of X.509"
+            } else {
+                "give a key and the certificate of this key"
+            };
+            format!("the certificate and the key of ssl.keystore cannot be used: {error}; {fix}")
         })?;
         // A ticket is a secret that ends with the process, and costs a client one round trip when it is gone.
         config.ticketer = ring::Ticketer::new().map_err(|error| format!("the system has no random bytes: {error}"))?;
