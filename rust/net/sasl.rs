@@ -10,9 +10,10 @@
 //! other request ends the connection (A). A wrong mechanism (B) or proof (C) is answered and ends it; a failed proof
 //! only after `connection.failed.authentication.delay.ms`. Where `connections.max.reauth.ms` or the end of a token
 //! limits a session, a client proves itself again before the end: by the same mechanism (B) as the same user (D), and
-//! not at once (E); a request after the end ends the connection (F). After version 0 of `SaslHandshake`, tokens come
-//! and go without a request or response around them, and a wrong one is not answered (G). What a client sent stands in
-//! no message. This file decides nothing about what a user may do.
+//! once a second at most (E: the handshake is answered with an error, and the session goes on, as where no session has
+//! an end); a request after the end ends the connection (F). After version 0 of `SaslHandshake`, tokens come and go
+//! without a request or response around them, and a wrong one is not answered (G). What a client sent stands in no
+//! message. This file decides nothing about what a user may do.
 
 pub mod bearer;
 pub mod credentials;
@@ -32,7 +33,7 @@ use bearer::{ClientMessage, INVALID_TOKEN};
 use credentials::Credentials;
 use mechanism::{Mechanism, SaslSettings};
 
-/// A session may not be renewed before this time, as in Kafka.
+/// The least time from one renewal of a session to the next, as in Kafka.
 const MIN_SESSION: Duration = Duration::from_secs(1);
 
 /// How far a client is.
@@ -59,9 +60,17 @@ pub struct Authentication {
 /// The proven user.
 struct SaslSession {
     user: String,
-    since: Instant,
+    /// When it was renewed last; `None` since the login.
+    renewed: Option<Instant>,
     /// When requests are not served any more; `None` where neither `connections.max.reauth.ms` nor a token sets an end.
     end: Option<Instant>,
+}
+
+impl SaslSession {
+    fn may_be_renewed(&self, now: Instant) -> bool {
+        let is_long_ago = |renewed| now.saturating_duration_since(renewed) >= MIN_SESSION;
+        self.end.is_some() && self.renewed.is_none_or(is_long_ago)
+    }
 }
 
 /// What a client's message led to.
@@ -143,16 +152,21 @@ impl Authentication {
         &self.settings
     }
 
+    /// Whether the client has proven who it is, and is not about to do so again.
+    pub const fn is_done(&self) -> bool {
+        matches!(self.stage, SaslStage::Done)
+    }
+
     /// The user that the client has proven to be.
     pub fn user(&self) -> Option<&str> {
         self.session.as_ref().map(|session| session.user.as_str())
     }
 
     /// Takes a handshake; `is_raw`: of version 0.
-    pub fn agree(&mut self, name: &str, is_raw: bool) -> ErrorCode {
+    pub fn agree(&mut self, name: &str, is_raw: bool, now: Instant) -> ErrorCode {
         let found = Mechanism::named(name).filter(|mechanism| self.settings.mechanisms.contains(mechanism));
         match (found, &self.stage) {
-            (_, SaslStage::Done) if self.session.as_ref().is_none_or(|session| session.end.is_none()) => {
+            (_, SaslStage::Done) if !self.session.as_ref().is_some_and(|session| session.may_be_renewed(now)) => {
                 ErrorCode::ILLEGAL_SASL_STATE
             }
             (_, SaslStage::Agreed(_) | SaslStage::Challenged(..) | SaslStage::Denied(_)) => {
@@ -161,6 +175,9 @@ impl Authentication {
             (None, _) => ErrorCode::UNSUPPORTED_SASL_MECHANISM,
             (other, _) if self.session.is_some() && other != self.mechanism => ErrorCode::UNSUPPORTED_SASL_MECHANISM,
             (Some(mechanism), _) => {
+                if let Some(session) = &mut self.session {
+                    session.renewed = Some(now);
+                }
                 (self.stage, self.is_raw) = (SaslStage::Agreed(mechanism), is_raw);
                 self.mechanism = found;
                 ErrorCode::NONE
@@ -189,12 +206,10 @@ impl Authentication {
             }
             SaslStage::Agreed(Mechanism::OauthBearer) => {
                 let message = ClientMessage::parse(message)?;
-                let now_s = SystemTime::now()
-                    .duration_since(UNIX_EPOCH)
-                    .map_or(0, |since| since.as_secs());
-                match self.settings.bearer.check(&message, now_s) {
+                let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                match self.settings.bearer.check(&message, since_1970.as_secs()) {
                     Ok((user, ends_s)) => {
-                        let lifetime = Some(Duration::from_secs(ends_s.saturating_sub(now_s)));
+                        let lifetime = Some(Duration::from_secs(ends_s).saturating_sub(since_1970));
                         let identity = SaslIdentity {
                             lifetime,
                             ..SaslIdentity::of(user)
@@ -214,13 +229,12 @@ impl Authentication {
 
     /// Begins a session, or renews it.
     fn prove(&mut self, identity: SaslIdentity, message: Vec<u8>, now: Instant) -> Result<SaslOutcome, Refused> {
-        if let Some(session) = &self.session {
-            if session.user != identity.user {
-                return Err(Refused("it proves itself again as another user")); // D
-            }
-            if now.saturating_duration_since(session.since) < MIN_SESSION {
-                return Err(Refused("it proves itself again within a second")); // E
-            }
+        if self
+            .session
+            .as_ref()
+            .is_some_and(|session| session.user != identity.user)
+        {
+            return Err(Refused("it proves itself again as another user")); // D
         }
         let lifetime = match (self.settings.max_session, identity.lifetime) {
             (Some(max), Some(lifetime)) => Some(max.min(lifetime)),
@@ -228,7 +242,7 @@ impl Authentication {
         };
         self.session = Some(SaslSession {
             user: identity.user.clone(),
-            since: now,
+            renewed: self.session.as_ref().and_then(|session| session.renewed),
             end: lifetime.and_then(|lifetime| now.checked_add(lifetime)),
         });
         self.stage = SaslStage::Done;

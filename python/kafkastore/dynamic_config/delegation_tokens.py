@@ -140,7 +140,7 @@ class DelegationTokens:
         return await self._change(hmac, principal, period_ms)
 
     async def expire(self, hmac: bytes, principal: str, period_ms: int) -> int:
-        """Returns when the token ends; a negative period ends it at once, and is returned."""
+        """Returns when the token ends; a negative period ends it now, also when it has ended already."""
         return await self._change(hmac, principal, period_ms)
 
     async def _change(self, hmac: bytes, principal: str, period_ms: int) -> int:
@@ -158,13 +158,13 @@ class DelegationTokens:
             token, now = _decode(path, node.data), self._now_ms()
             if token is None:
                 raise DelegationTokenNotFoundError
-            if min(token.max_ms, token.expires_ms) < now:
+            if period_ms >= 0 and min(token.max_ms, token.expires_ms) < now:
                 raise DelegationTokenExpiredError
             if not token.may_be_changed_by(principal):
                 raise DelegationTokenOwnerMismatchError
             if period_ms < 0:
                 write: Delete | SetData = Delete(path, node.version)
-                ends_ms = period_ms
+                ends_ms = now
             else:
                 ends_ms = min(token.max_ms, now + period_ms)
                 write = SetData(path, encode_token(token._replace(expires_ms=ends_ms)), node.version)

@@ -2,6 +2,7 @@
 //! [`crate::sasl`].
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::Context;
 use crate::connection::Connection;
@@ -23,14 +24,15 @@ pub fn handshake(version: i16, body: &[u8], framing: Framing, connection: &mut C
     let Some(authentication) = &mut connection.authentication else {
         return Ok(());
     };
-    let code = authentication.agree(mechanism, version == 0);
+    let code = authentication.agree(mechanism, version == 0, Instant::now());
+    let goes_on = code == ErrorCode::NONE || (code == ErrorCode::ILLEGAL_SASL_STATE && authentication.is_done());
     let mechanisms = &authentication.settings().mechanisms;
     let response = SaslHandshakeResponse {
         error_code: code,
         mechanisms: mechanisms.iter().map(|it| it.name()).collect(),
     };
     answer(connection.answer_box(), framing, |out| response.encode(out, version));
-    connection.is_closing |= code != ErrorCode::NONE; // B
+    connection.is_closing |= !goes_on; // B
     Ok(())
 }
 

@@ -36,7 +36,7 @@ fn take(it: &mut Authentication, message: &[u8], now: Instant) -> Result<SaslOut
 /// A client that has proven at `now` to be alice.
 fn alice(max_session: Option<Duration>, now: Instant) -> Authentication {
     let mut it = authentication(max_session);
-    assert_eq!(it.agree("PLAIN", false), ErrorCode::NONE);
+    assert_eq!(it.agree("PLAIN", false, Instant::now()), ErrorCode::NONE);
     assert!(matches!(take(&mut it, ALICE, now), Ok(SaslOutcome::Proven(identity, _)) if identity.user == "alice"));
     it
 }
@@ -63,7 +63,7 @@ fn until_the_proof_only_api_versions_and_sasl_are_served() {
 fn a_mechanism_that_the_listener_does_not_have_is_refused() {
     for name in ["SCRAM-SHA-512", "GSSAPI", "plain", ""] {
         assert_eq!(
-            authentication(None).agree(name, false),
+            authentication(None).agree(name, false, Instant::now()),
             ErrorCode::UNSUPPORTED_SASL_MECHANISM
         );
     }
@@ -74,26 +74,26 @@ fn messages_out_of_order_are_refused() {
     let now = Instant::now();
     assert!(take(&mut authentication(None), ALICE, now).is_err(), "no handshake");
     let mut it = authentication(None);
-    assert_eq!(it.agree("PLAIN", false), ErrorCode::NONE);
+    assert_eq!(it.agree("PLAIN", false, Instant::now()), ErrorCode::NONE);
     assert_eq!(
-        it.agree("PLAIN", false),
+        it.agree("PLAIN", false, Instant::now()),
         ErrorCode::ILLEGAL_SASL_STATE,
         "two handshakes"
     );
     let mut it = authentication(None);
-    assert_eq!(it.agree("SCRAM-SHA-256", false), ErrorCode::NONE);
+    assert_eq!(it.agree("SCRAM-SHA-256", false, Instant::now()), ErrorCode::NONE);
     assert!(matches!(
         take(&mut it, b"n,,n=alice,r=abc", now),
         Ok(SaslOutcome::Challenge(_))
     ));
     assert_eq!(
-        it.agree("PLAIN", false),
+        it.agree("PLAIN", false, Instant::now()),
         ErrorCode::ILLEGAL_SASL_STATE,
         "a handshake between two messages"
     );
     let mut it = alice(None, now);
     assert_eq!(
-        it.agree("PLAIN", false),
+        it.agree("PLAIN", false, Instant::now()),
         ErrorCode::ILLEGAL_SASL_STATE,
         "a session without an end is not renewed"
     );
@@ -104,7 +104,7 @@ fn messages_out_of_order_are_refused() {
 fn a_message_after_a_refused_one_proves_nothing() {
     let now = Instant::now();
     let mut it = authentication(None);
-    assert_eq!(it.agree("PLAIN", false), ErrorCode::NONE);
+    assert_eq!(it.agree("PLAIN", false, Instant::now()), ErrorCode::NONE);
     assert!(take(&mut it, b"\0alice\0wrong", now).is_err());
     assert!(take(&mut it, ALICE, now).is_err());
     assert!(!it.admits(METADATA, now));
@@ -131,7 +131,7 @@ fn messages_of_plain_that_prove_nothing_are_refused() {
         &long,
     ] {
         let mut it = authentication(None);
-        assert_eq!(it.agree("PLAIN", false), ErrorCode::NONE);
+        assert_eq!(it.agree("PLAIN", false, Instant::now()), ErrorCode::NONE);
         let named = &message[..message.len().min(30)];
         assert!(take(&mut it, message, Instant::now()).is_err(), "{named:?}");
     }
@@ -145,7 +145,7 @@ fn a_session_ends_and_is_renewed_by_the_same_user() {
     assert!(it.admits(METADATA, begin + max));
     let late = begin + max + Duration::from_millis(1);
     assert!(!it.admits(METADATA, late) && it.admits(ApiTable::SASL_HANDSHAKE, late));
-    assert_eq!(it.agree("PLAIN", false), ErrorCode::NONE);
+    assert_eq!(it.agree("PLAIN", false, Instant::now()), ErrorCode::NONE);
     assert!(
         it.admits(METADATA, begin + max),
         "requests go on while the client proves itself again"
@@ -155,20 +155,41 @@ fn a_session_ends_and_is_renewed_by_the_same_user() {
 }
 
 #[test]
-fn a_session_is_not_renewed_by_another_user_nor_at_once() {
+fn a_session_is_not_renewed_by_another_user() {
+    let mut it = alice(Some(Duration::from_secs(10)), Instant::now());
+    assert_eq!(it.agree("PLAIN", false, Instant::now()), ErrorCode::NONE);
+    assert!(take(&mut it, b"\0bob\0other", Instant::now()).is_err());
+}
+
+#[test]
+fn a_session_is_renewed_at_any_time_after_the_login_and_then_once_a_second() {
     let (max, begin) = (Some(Duration::from_secs(10)), Instant::now());
     let mut it = alice(max, begin);
-    assert_eq!(it.agree("PLAIN", false), ErrorCode::NONE);
-    assert!(take(&mut it, b"\0bob\0other", begin + MIN_SESSION).is_err());
-    let mut it = alice(max, begin);
-    assert_eq!(it.agree("PLAIN", false), ErrorCode::NONE);
-    assert!(take(&mut it, ALICE, begin + MIN_SESSION / 2).is_err());
+    for (at, expected) in [
+        (Duration::ZERO, ErrorCode::NONE),
+        (MIN_SESSION / 2, ErrorCode::ILLEGAL_SASL_STATE),
+        (MIN_SESSION, ErrorCode::NONE),
+        (MIN_SESSION * 3 / 2, ErrorCode::ILLEGAL_SASL_STATE),
+    ] {
+        assert_eq!(it.agree("PLAIN", false, begin + at), expected, "{at:?}");
+        assert_eq!(it.is_done(), expected != ErrorCode::NONE, "{at:?}");
+        assert_eq!(take_if(&mut it, expected, begin + at), "alice");
+        assert!(it.admits(METADATA, begin + at));
+    }
+}
+
+/// Proves that it is alice after a handshake that was agreed on; the user of the session.
+fn take_if(it: &mut Authentication, agreed: ErrorCode, now: Instant) -> String {
+    if agreed == ErrorCode::NONE {
+        assert!(take(it, ALICE, now).is_ok());
+    }
+    it.user().unwrap().to_owned()
 }
 
 /// A client that has proven at `now` to be alice, by something that lasts so long.
 fn bearer(lifetime: Duration, max_session: Option<Duration>, now: Instant) -> Authentication {
     let mut it = authentication(max_session);
-    assert_eq!(it.agree("PLAIN", false), ErrorCode::NONE);
+    assert_eq!(it.agree("PLAIN", false, Instant::now()), ErrorCode::NONE);
     let identity = SaslIdentity {
         lifetime: Some(lifetime),
         ..SaslIdentity::of("alice".to_owned())
@@ -185,32 +206,41 @@ fn a_session_ends_with_its_token_and_is_renewed_by_another_whatever_limits_sessi
         let mut it = bearer(hour, max, begin);
         assert!(it.admits(METADATA, begin + hour), "{max:?}");
         assert!(!it.admits(METADATA, begin + hour + MIN_SESSION), "{max:?}");
-        assert_eq!(it.agree("PLAIN", false), ErrorCode::NONE, "{max:?}");
+        assert_eq!(it.agree("PLAIN", false, Instant::now()), ErrorCode::NONE, "{max:?}");
     }
     assert!(!bearer(hour, Some(hour / 2), begin).admits(METADATA, begin + hour));
     assert!(!bearer(Duration::ZERO, None, begin).admits(METADATA, begin + MIN_SESSION));
     assert!(bearer(Duration::MAX, None, begin).admits(METADATA, begin + hour));
-    assert_eq!(alice(None, begin).agree("PLAIN", false), ErrorCode::ILLEGAL_SASL_STATE);
+    assert_eq!(
+        alice(None, begin).agree("PLAIN", false, Instant::now()),
+        ErrorCode::ILLEGAL_SASL_STATE
+    );
 }
 
 #[test]
 fn a_session_is_not_renewed_by_another_mechanism() {
     let mut it = alice(Some(Duration::from_secs(10)), Instant::now());
-    assert_eq!(it.agree("SCRAM-SHA-256", false), ErrorCode::UNSUPPORTED_SASL_MECHANISM);
+    assert_eq!(
+        it.agree("SCRAM-SHA-256", false, Instant::now()),
+        ErrorCode::UNSUPPORTED_SASL_MECHANISM
+    );
 }
 
 #[test]
 fn tokens_come_by_themselves_after_version_0_of_the_handshake_only() {
     let mut it = authentication(None);
     assert!(!it.takes_raw_tokens());
-    assert_eq!(it.agree("GSSAPI", true), ErrorCode::UNSUPPORTED_SASL_MECHANISM);
+    assert_eq!(
+        it.agree("GSSAPI", true, Instant::now()),
+        ErrorCode::UNSUPPORTED_SASL_MECHANISM
+    );
     assert!(!it.takes_raw_tokens());
-    assert_eq!(it.agree("PLAIN", true), ErrorCode::NONE);
+    assert_eq!(it.agree("PLAIN", true, Instant::now()), ErrorCode::NONE);
     assert!(it.takes_raw_tokens());
     assert!(take(&mut it, ALICE, Instant::now()).is_ok());
     assert!(!it.takes_raw_tokens());
     let mut it = authentication(None);
-    assert_eq!(it.agree("PLAIN", false), ErrorCode::NONE);
+    assert_eq!(it.agree("PLAIN", false, Instant::now()), ErrorCode::NONE);
     assert!(!it.takes_raw_tokens());
 }
 

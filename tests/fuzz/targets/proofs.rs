@@ -179,13 +179,13 @@ pub fn sasl(data: &[u8]) {
         now += Duration::from_secs(u64::from(take.byte() % 64));
         if take.byte() % 2 > 0 {
             let asked = take.one(&Mechanism::ALL);
-            let code = it.agree(asked.name(), take.byte() % 4 == 0);
+            let code = it.agree(asked.name(), take.byte() % 4 == 0, now);
             client.agreed = if code == ErrorCode::NONE {
                 Some(asked)
             } else {
                 client.agreed
             };
-            client.refused = code != ErrorCode::NONE; // the broker closes the connection
+            client.refused = code != ErrorCode::NONE && !it.is_done(); // the broker closes the connection
         } else {
             send(&mut it, &mut client, &mut take, &credentials, now);
         }

@@ -99,12 +99,26 @@ def test_a_token_that_is_ended_at_once_is_gone_on_every_broker(tmp_path: Path) -
         other = World(world.store, SECRET)
         await other.tokens.reload_all()
         assert len(other.published()) == 1
-        assert await world.tokens.expire(hmac, ALICE, -7) == -7
+        assert await world.tokens.expire(hmac, ALICE, -7) == world.now
         assert world.published() == []
         with pytest.raises(DelegationTokenNotFoundError):
             await other.tokens.renew(hmac, ALICE, 1000)
         other.tokens.take({token.token_id: None})
         assert other.published() == []
+
+    check(tmp_path, test)
+
+
+def test_ended_token_may_be_ended_and_not_prolonged(tmp_path: Path) -> None:
+    async def test(world: World) -> None:
+        token = await world.tokens.create(ALICE, ALICE, [], 10)
+        hmac = world.tokens.hmac(token.token_id)
+        world.now += 11
+        with pytest.raises(DelegationTokenExpiredError):
+            await world.tokens.expire(hmac, ALICE, 5)
+        assert await world.tokens.expire(hmac, ALICE, -1) == world.now
+        with pytest.raises(DelegationTokenNotFoundError):
+            await world.tokens.expire(hmac, ALICE, -1)
 
     check(tmp_path, test)
 
