@@ -16,7 +16,7 @@ use super::dirs::LogDirs;
 use super::pattern::NamePattern;
 use super::repr::quoted;
 use super::{PlanError, Result};
-use client::Security;
+use client::{Security, is_unused};
 use scan::Isolation;
 
 const STRATEGIES: [&str; 3] = ["subscribe", "subscribePattern", "assign"];
@@ -199,6 +199,8 @@ fn ignored(options: &BTreeMap<String, String>, given: &OptionPairs) -> Vec<Strin
             warnings.push(format!(
                 "option {name} is ignored: it means nothing to a batch read of segment files"
             ));
+        } else if lower.strip_prefix("kafka.").is_some_and(is_unused) {
+            warnings.push(format!("option {name} is ignored: it means nothing to this client"));
         } else if !lower.starts_with("kafka.") && !is_known(&lower) {
             warnings.push(format!(
                 "option {name} is ignored: there is none of this name ({})",

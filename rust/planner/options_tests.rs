@@ -288,9 +288,12 @@ fn unknown_and_meaningless_options_are_ignored_with_a_warning() {
         ("startOffsets", "earliest"),
         ("kafka.fetch.max.bytes", "1"),
         ("kafka.group.id", "g"),
+        ("kafka.sasl.mechansim", "PLAIN"),
+        ("kafka.ssl.truststore.password", "x"),
     ]);
     let (_, warnings) = ReadOptions::parse(&options, MIB_512).unwrap();
     let expected = [
+        "option kafka.sasl.mechansim is ignored: it means nothing to this client",
         "option maxOffsetsPerTrigger is ignored: it means nothing to a batch read of segment files",
         "option startOffsets is ignored: there is none of this name (subscribe, subscribePattern, assign, ",
         "option kafka.group.id is ignored: nothing is consumed through a group",

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::error::{ProducerError, Result};
-use client::{NoServer, Security, Server, is_key, parse_servers};
+use client::{NoServer, Security, Server, is_key, is_unused, parse_servers};
 use record::Codec;
 
 const PREFIX: &str = "kafka.";
@@ -37,6 +37,16 @@ const KNOWN: [&str; 19] = [
     "kafka.request.timeout.ms",
     "kafka.retry.backoff.ms",
     "kafka.transaction.timeout.ms",
+];
+/// Options of a write beside those of its producer; Spark itself gives the last one.
+const OF_SINK: [&str; 7] = [
+    "topic",
+    "includeTimestamps",
+    "deliveryGuarantee",
+    "transactionalIdPrefix",
+    DECISION_TOPIC,
+    "commandConfig",
+    "checkpointLocation",
 ];
 /// Configs that Spark's Kafka sink refuses, or that have another option here; each with the fix.
 const REFUSED: [(&str, &str); 4] = [
@@ -173,6 +183,23 @@ impl ProducerOptions {
     }
 }
 
+fn is_used(key: &str) -> bool {
+    is_key(key) && !is_unused(key)
+}
+
+/// The warning about options of a write that mean nothing: they have no prefix, and another name than those here.
+pub fn ignored_by_sink(options: &BTreeMap<String, String>) -> Option<String> {
+    let is_unknown = |name: &&String| {
+        let lower = name.to_lowercase();
+        !lower.starts_with(PREFIX) && !OF_SINK.iter().any(|known| known.to_lowercase() == lower)
+    };
+    let unknown: Vec<&str> = options.keys().filter(is_unknown).map(String::as_str).collect();
+    let (names, known) = (unknown.join(", "), OF_SINK.join(", "));
+    (!unknown.is_empty()).then(|| {
+        format!("ignored, since a write has no such option: {names} (it has {known}; the producer's begin with kafka.)")
+    })
+}
+
 fn invalid(sentence: String) -> ProducerError {
     ProducerError::Invalid(sentence)
 }
@@ -201,7 +228,7 @@ impl Given {
         let unknown: Vec<String> = self
             .0
             .keys()
-            .filter(|name| !KNOWN.contains(&name.as_str()) && !name.strip_prefix(PREFIX).is_some_and(is_key))
+            .filter(|name| !KNOWN.contains(&name.as_str()) && !name.strip_prefix(PREFIX).is_some_and(is_used))
             .cloned()
             .collect();
         if unknown.is_empty() {
@@ -341,7 +368,7 @@ mod tests {
     use std::collections::BTreeMap;
     use std::time::Duration;
 
-    use super::ProducerOptions;
+    use super::{ProducerOptions, ignored_by_sink};
     use record::Codec;
 
     fn parse(given: &[(&str, &str)]) -> Result<(ProducerOptions, Vec<String>), String> {
@@ -373,6 +400,29 @@ mod tests {
             ["ignored, since they mean nothing to this producer: kafka.client.id, kafka.metric.reporters"]
         );
         assert!(!parse(&[("kafka.acks", "1")]).unwrap().0.is_idempotent);
+    }
+
+    #[test]
+    fn misspelled_options_of_a_write_are_one_warning() {
+        let given = |names: &[&str]| names.iter().map(|name| ((*name).to_owned(), String::new())).collect();
+        let known = given(&[
+            "Topic",
+            "includetimestamps",
+            "decisionTopic",
+            "checkpointLocation",
+            "kafka.linger.mss",
+        ]);
+        assert_eq!(ignored_by_sink(&known), None);
+        let told = ignored_by_sink(&given(&["delivryGuarantee", "topic", "sasl.jaas.config"])).unwrap();
+        assert!(
+            told.contains(": delivryGuarantee, sasl.jaas.config (it has topic, "),
+            "{told}"
+        );
+        let (_, warnings) = parse(&[("kafka.sasl.mechansim", "PLAIN"), ("kafka.ssl.key.password", "x")]).unwrap();
+        assert_eq!(
+            warnings,
+            ["ignored, since they mean nothing to this producer: kafka.sasl.mechansim"]
+        );
     }
 
     #[test]

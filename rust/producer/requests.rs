@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use super::committer::{Committer, Prepared};
 use super::error::{ProducerError, Result, failed};
-use super::options::ProducerOptions;
+use super::options::{ProducerOptions, ignored_by_sink};
 use super::pool::{self, Pooled};
 
 #[derive(Deserialize)]
@@ -91,7 +91,8 @@ static COMMITTERS: LazyLock<Mutex<Committers>> = LazyLock::new(Mutex::default);
 /// Reads the options; the warnings about them.
 pub fn check(request: &str) -> Result<String> {
     let request: Check = decoded("check", request)?;
-    let (options, warnings) = ProducerOptions::parse(&request.options)?;
+    let (options, mut warnings) = ProducerOptions::parse(&request.options)?;
+    warnings.extend(ignored_by_sink(&request.options));
     if request.is_exactly_once {
         options.check_transactional()?;
     }

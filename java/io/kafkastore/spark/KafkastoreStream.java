@@ -24,7 +24,9 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  */
 class KafkastoreStream implements MicroBatchStream, SupportsTriggerAvailableNow, ReportsSourceMetrics {
     private static final String REAL_TIME_MODE = "org.apache.spark.sql.connector.read.streaming.SupportsRealTimeMode";
-    private static final String[] BOUNDS = {
+    /** Options that the stream itself has acted on. */
+    private static final String[] ANSWERED = {
+        "maxoffsetspertrigger", "minoffsetspertrigger", "maxtriggerdelay", "maxbytespertrigger",
         "startingoffsets", "startingoffsetsbytimestamp", "startingtimestamp", "endingoffsets",
         "endingoffsetsbytimestamp", "endingtimestamp", "subscribe", "subscribepattern", "assign",
     };
@@ -163,8 +165,8 @@ class KafkastoreStream implements MicroBatchStream, SupportsTriggerAvailableNow,
     /** The options that say nothing of what is read, only how. */
     final Map<String, String> unbounded() {
         Map<String, String> given = new HashMap<>(options);
-        for (String bound : BOUNDS) {
-            given.keySet().removeIf(name -> name.equalsIgnoreCase(bound));
+        for (String answered : ANSWERED) {
+            given.keySet().removeIf(name -> name.equalsIgnoreCase(answered));
         }
         return given;
     }
