@@ -10,8 +10,9 @@ use record::BatchHeader;
 
 /// The most batches that are noted; further ones are handled as Kafka does.
 const MAX_NOTES: usize = 10_000;
-/// Old notes are looked for as often as this, when there is no room.
-const FORGET_EVERY_MS: i64 = 1000;
+/// Old notes are looked for as often as this; more often when there is no room.
+const FORGET_EVERY_MS: u64 = 10_000;
+const FORGET_WHEN_FULL_EVERY_MS: u64 = 1000;
 
 /// A topic as a request has it.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -34,7 +35,12 @@ pub(super) struct Absent {
 impl Absent {
     /// Notes a batch.
     pub(super) fn note(&mut self, topic: AbsentTopic, index: i32, header: &BatchHeader, now_ms: i64) {
-        if self.count >= MAX_NOTES && now_ms.abs_diff(self.forgot_ms) >= FORGET_EVERY_MS.unsigned_abs() {
+        let every_ms = if self.count < MAX_NOTES {
+            FORGET_EVERY_MS
+        } else {
+            FORGET_WHEN_FULL_EVERY_MS
+        };
+        if now_ms.abs_diff(self.forgot_ms) >= every_ms {
             (self.count, self.forgot_ms) = (0, now_ms);
             self.refusals.retain(|_, refusals| {
                 let left = refusals.forget_old(now_ms);
