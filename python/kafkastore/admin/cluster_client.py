@@ -61,6 +61,10 @@ class AdminError(KafkastoreError):
     """A failure that the command reports to its user in one sentence."""
 
 
+class NotAllowedError(AdminError):
+    """The user may not describe the cluster: it may see some topics, or none."""
+
+
 class ClusterBroker(NamedTuple):
     host: str
     port: int
@@ -96,6 +100,8 @@ class ClusterView(NamedTuple):
     held: dict[int, dict[Key, int]]
     silence: str | None = None
     """Why the moves under way are not known: the controller's error."""
+    is_partial: bool = False
+    """Whether the user may not describe the cluster; then it sees the topics that it may describe."""
     removed: frozenset[int] = frozenset()
     """Brokers that are out of service: no replica is placed on them."""
 
@@ -139,20 +145,21 @@ class ClusterClient(Brokers):
             for topic in metadata.topics
             for one in topic.partitions
         }
-        moving, silence = {}, None
+        moving, silence, is_partial = {}, None, False
         try:
             moving = await self._moving(CONTROLLER_LIMIT_S if is_controller_needed else LOOK_LIMIT_S)
         except AdminError as error:
             if is_controller_needed:
                 raise
-            silence = error.client_message
+            silence, is_partial = error.client_message, isinstance(error, NotAllowedError)
         for key, one in moving.items():
             if key in partitions:
                 changed = {"replicas": one.replicas, "adding": one.adding_replicas, "removing": one.removing_replicas}
                 partitions[key] = partitions[key]._replace(**changed)
         held = await asyncio.gather(*(self._held(broker) for broker in brokers.values()))
         known = {node: found for node, found in zip(brokers, held, strict=True) if found is not None}
-        return ClusterView(brokers, await self.controller(), partitions, known, silence, await self._removed())
+        removed = await self._removed()
+        return ClusterView(brokers, await self.controller(), partitions, known, silence, is_partial, removed)
 
     async def controller(self) -> int:
         """The node id of the controller, from DescribeQuorum; -1 when there is none, when the brokers are too old to
@@ -311,7 +318,8 @@ class ClusterClient(Brokers):
                 return answer
             reason = answer.error_message or error_name(int(answer.error_code))
             if answer.error_code in REFUSALS or asyncio.get_running_loop().time() > deadline:
-                raise AdminError(f"The controller does not do what it is asked ({reason}); see the logs of the brokers")
+                kind = NotAllowedError if answer.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED else AdminError
+                raise kind(f"The controller does not do what it is asked ({reason}); see the logs of the brokers")
             await asyncio.sleep(RETRY_S)
 
 

@@ -6,7 +6,7 @@ import asyncio
 import sys
 from typing import TYPE_CHECKING
 
-from kafkastore.admin.cluster_client import ClusterClient
+from kafkastore.admin.cluster_client import AdminError, ClusterClient
 from kafkastore.admin.mover import Mover
 
 if TYPE_CHECKING:
@@ -23,17 +23,25 @@ SHOWN_PARTITIONS = 20
 
 
 def run(options: Namespace) -> int:
-    sys.stdout.write(asyncio.run(_status(options.bootstrap_server, options.command_config)))
+    text, is_partial = asyncio.run(_status(options.bootstrap_server, options.command_config))
+    sys.stdout.write(text)
+    if is_partial:
+        raise AdminError(
+            "the user may not describe the cluster, so topics that it may not describe are not counted; give it "
+            "Describe on the cluster and on all topics"
+        )
     return 0
 
 
-async def _status(bootstrap: str, command_config: str | None = None) -> str:
+async def _status(bootstrap: str, command_config: str | None = None) -> tuple[str, bool]:
+    """What is printed, and whether the user may not see all."""
     client = ClusterClient(bootstrap, command_config)
     try:
         view = await client.view(is_controller_needed=False)
         topics = sorted({topic for topic, _ in view.partitions})
         minimum = {name: int(value) for name, value in (await client.topic_configs(topics, MIN_ISR)).items()}
-        return "\n".join([*_brokers(view), *_health(view, minimum), *_moves(client, view)]) + "\n"
+        lines = [*_brokers(view), *_health(view, minimum), *_moves(client, view)]
+        return "\n".join(lines) + "\n", view.is_partial
     finally:
         await client.aclose()
 

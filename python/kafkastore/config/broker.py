@@ -16,14 +16,14 @@ from kafkastore.config.authorizer import KEYS as AUTHORIZER_KEYS
 from kafkastore.config.authorizer import authorizer_settings
 from kafkastore.config.connection_limits import LISTENER_LIMITS, check_listener_limit
 from kafkastore.config.definitions import broker_keys, topic_keys, with_ranges
-from kafkastore.config.effect import EVERY_KEY_PAGE, refuse_protection, without_effect
+from kafkastore.config.effect import EVERY_KEY_PAGE, alike, refuse_protection, without_effect
 from kafkastore.config.listener_keys import listener_key, of_listeners
 from kafkastore.config.listeners import Listener, is_loopback, parse_address, parse_listeners, parse_protocol_map
 from kafkastore.config.properties import read_properties
 from kafkastore.config.providers import resolved
 from kafkastore.config.removed import REMOVED_KEY, parse_removed
 from kafkastore.config.sasl import sasl_settings
-from kafkastore.config.tls import CLIENT_AUTH_KEY, tls_settings
+from kafkastore.config.tls import CLIENT_AUTH_KEY, tls_settings, without_client_auth
 from kafkastore.errors import ConfigError, StartupError
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ class BrokerConfig:
             if name in REMOVED_KEYS:
                 logger.warning("Configuration %s was removed in Kafka 4 and is ignored; %s", name, REMOVED_KEYS[name])
                 continue
-            near = f"; did you mean {alike}?" if (alike := _alike(name, config.keys)) else ""
+            near = f"; did you mean {meant}?" if (meant := alike(name, config.keys)) else ""
             # without its value, maybe a secret; a name that is longer than any is none
             shown = name if len(name) <= LONGEST_NAME else f"{name[:8]}… ({len(name)} characters)"
             logger.warning("Unknown configuration %s is ignored%s", shown, near)
@@ -174,6 +174,13 @@ class BrokerConfig:
     def _warn(self, idle: Sequence[str]) -> None:
         if idle:
             logger.warning("Without effect in this version: %s (%s lists every key)", ", ".join(idle), EVERY_KEY_PAGE)
+        if spared := without_client_auth(self):
+            logger.warning(
+                "ssl.client.auth does not count for listeners with SASL: clients of %s need no certificate; set "
+                "listener.name.%s.ssl.client.auth",
+                ", ".join(spared),
+                spared[0].lower(),
+            )
         if lost := self.sends_elsewhere():
             is_told = bool(self.text("advertised.listeners"))
             logger.warning(
@@ -480,13 +487,6 @@ class BrokerConfig:
         if listener.has_sasl:
             return True
         return listener.has_tls and tls_settings(self, listener).get(CLIENT_AUTH_KEY) == "required"
-
-
-def _alike(name: str, keys: Iterable[str]) -> str:
-    """The key that a typing error made ``name`` of, "" when none is near."""
-    from difflib import get_close_matches
-
-    return next(iter(get_close_matches(name.lower(), list(keys), 1, 0.9)), "")
 
 
 def _canonical_host_name() -> str:

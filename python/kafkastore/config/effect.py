@@ -19,7 +19,7 @@ from kafkastore.config.listener_keys import LISTENER_PREFIX, listener_key
 from kafkastore.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from kafkastore.config.definitions import ConfigKey
 
@@ -256,10 +256,20 @@ def refuse_protection(properties: Mapping[str, str]) -> None:
         if name in _INSTEAD:
             raise ConfigError(f"{name}={value}: {_INSTEAD[name]}; remove the key")
         shown = "[hidden]" if key is None or key.is_sensitive else value
+        own = name.removeprefix(LISTENER_PREFIX).partition(".")[2] if name.startswith(LISTENER_PREFIX) else name
+        meant = "" if own in keys else alike(own, sorted(tls.SERVED | sasl.SERVED))
+        near = f" (did you mean {meant}?)" if meant else ""
         raise ConfigError(
-            f"{name}={shown} asks for a protection that this version does not have, and clients would be served "
+            f"{name}={shown} asks for a protection that this version does not have{near}, and clients would be served "
             "without it; remove the key to run without that protection"
         )
+
+
+def alike(name: str, keys: Iterable[str]) -> str:
+    """The key that a typing error made ``name`` of, "" when none is near."""
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(name.lower(), list(keys), 1, 0.9)), "")
 
 
 def _is_default(key: ConfigKey, value: str) -> bool:

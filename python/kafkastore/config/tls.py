@@ -43,6 +43,19 @@ CLIENT_AUTH_KEY: Final = "ssl.client.auth"
 CLIENT_AUTH: Final = ("none", "requested", "required")
 
 
+def without_client_auth(config: BrokerConfig) -> list[str]:
+    """The listeners whose clients need no certificate though ``ssl.client.auth`` asks for one: it does not count where
+    there is SASL, unless the listener has its own (KIP-684)."""
+    if config.static.get(CLIENT_AUTH_KEY, "").strip() not in CLIENT_AUTH[1:]:
+        return []
+    of_listeners = config.of_listeners
+    return [
+        one.name
+        for one in config.listeners
+        if one.has_tls and one.has_sasl and CLIENT_AUTH_KEY not in of_listeners.get(one.name.lower(), {})
+    ]
+
+
 def tls_settings(config: BrokerConfig, listener: Listener) -> dict[str, str]:
     """The ``ssl.*`` keys that are set for ``listener``, without its prefix; keys with Kafka's defaults are left out.
     Clients of a listener with SASL need a certificate only where its own ``ssl.client.auth`` says so (KIP-684). Raises

@@ -75,4 +75,7 @@ class Brokers:
             self._servers.remove(server)
             self._servers.insert(0, server)
             return answer
-        raise self.error(f"{self.key}: no broker answers ({'; '.join(failures)}); name one that runs, as HOST:PORT")
+        raise self.error(
+            f"{self.key}: no broker answers ({'; '.join(failures)}); name one that runs, and check security.protocol, "
+            "sasl.* and ssl.* where it is secured"
+        )

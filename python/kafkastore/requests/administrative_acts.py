@@ -22,6 +22,7 @@ from kafkastore._core import decode_response, message_fields
 from kafkastore.authorization.bindings import CLUSTER_NAME
 from kafkastore.config import broker_keys, topic_keys
 from kafkastore.errors import plain_name
+from kafkastore.metadata.nodes import topic_id_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -200,8 +201,10 @@ def _deleted_topics(context: RequestContext, request: Any) -> Shown:
     def show(one: Any) -> str:
         if one.name is not None:
             return _resource("Topic", one.name)
-        topic = None if one.topic_id is None else context.broker.image.topic_by_id(one.topic_id.bytes)
-        return _resource("Topic", None if topic is None else topic.name, f"id = {one.topic_id}")
+        if one.topic_id is None:
+            return _resource("Topic", None)
+        topic = context.broker.image.topic_by_id(one.topic_id)
+        return _resource("Topic", None if topic is None else topic.name, f"id = {topic_id_text(one.topic_id)}")
 
     return len(request.topics), map(show, request.topics)
 

@@ -15,6 +15,7 @@ from kafkastore.admin import cluster_client, mover
 from kafkastore.admin.cluster_client import AdminError, ClusterBroker, ClusterClient, ClusterPartition, ClusterView
 from kafkastore.admin.throttles import RATES
 from kafkastore.cli import cluster_moves, cluster_status
+from kafkastore.errors import ErrorCode
 from kafkastore.messages import OutgoingRequest
 
 T0 = ("t", 0)
@@ -140,6 +141,8 @@ def test_status_shows_what_brokers_know_when_there_is_no_controller(monkeypatch:
     async def minimum(_: ClusterClient, topics: Any, key: str) -> dict[str, str]:
         return {topic: "2" for topic in topics if key == "min.insync.replicas"}
 
+    refusal = {"error_code": ErrorCode.REQUEST_TIMED_OUT}
+
     async def answered(_: ClusterClient, request: OutgoingRequest, __: int = 0) -> Any:
         request.body()
         if request.api == "DescribeQuorum":
@@ -147,13 +150,17 @@ def test_status_shows_what_brokers_know_when_there_is_no_controller(monkeypatch:
             return SimpleNamespace(topics=(SimpleNamespace(partitions=(partition,)),))
         if request.api == "DescribeConfigs":
             return SimpleNamespace(results=())
-        return SimpleNamespace(error_code=7, error_message="The request timed out.")
+        return SimpleNamespace(error_message="The request timed out.", **refusal)
 
     monkeypatch.setattr(ClusterClient, "_ask_any", answered)
     monkeypatch.setattr(cluster_client, "LOOK_LIMIT_S", 0)
     monkeypatch.setattr(cluster_client, "CONTROLLER_LIMIT_S", 0)
     for name, found in (("_metadata", known), ("_held", held), ("topic_configs", minimum)):
         monkeypatch.setattr(ClusterClient, name, found)
-    shown = asyncio.run(cluster_status._status("localhost:1"))
+    shown, is_partial = asyncio.run(cluster_status._status("localhost:1"))
+    assert not is_partial
     assert "under-replicated: 1\n  t-0\nunder min.insync.replicas: 1\n" in shown
     assert "moving: not known. The controller does not do what it is asked (The request timed out.)" in shown
+    refusal["error_code"] = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    with pytest.raises(AdminError, match="topics that it may not describe are not counted"):
+        cluster_status.run(SimpleNamespace(bootstrap_server="localhost:1", command_config=None))

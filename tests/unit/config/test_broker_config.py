@@ -456,3 +456,27 @@ def test_replica_selectors_are_kafkas_own_two() -> None:
     for name in ("RackAwareReplicaSelector", kept + "Nearest", ""):
         with pytest.raises(ConfigError, match=f"^Invalid value {name} for configuration replica.selector.class: give "):
             config(replica__selector__class=name)
+
+
+@pytest.mark.parametrize(
+    ("given", "spared"),
+    [
+        ({"ssl.client.auth": "required"}, "SASL_SSL"),
+        ({"ssl.client.auth": "required", "listener.name.sasl_ssl.ssl.client.auth": "none"}, ""),
+        ({"ssl.client.auth": "none"}, ""),
+    ],
+)
+def test_certificates_that_no_client_of_a_listener_with_sasl_needs_are_told(
+    tmp_path: Path, given: dict[str, str], spared: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "server.properties"
+    listeners = {"listeners": "SSL://127.0.0.1:1,SASL_SSL://127.0.0.1:2", "sasl.enabled.mechanisms": "SCRAM-SHA-256"}
+    keys = listeners | given
+    file.write_text("".join(f"{key}={value}\n" for key, value in keys.items()))
+    BrokerConfig.load(str(file))
+    told = [text for text in caplog.messages if text.startswith("ssl.client.auth does not count")]
+    sentence = (
+        f"ssl.client.auth does not count for listeners with SASL: clients of {spared} need no certificate; set "
+        "listener.name.sasl_ssl.ssl.client.auth"
+    )
+    assert told == ([sentence] if spared else [])

@@ -29,6 +29,19 @@ def test_key_that_asks_for_protection_refuses_the_start_and_is_named(name: str, 
         BrokerConfig.load(None, [f"{name}={value}"])
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("ssl.keystore.locaton", "ssl.keystore.location"),
+        ("listener.name.clients.ssl.keystore.locaton", "ssl.keystore.location"),
+        ("sasl.enabled.mechanism", "sasl.enabled.mechanisms"),
+    ],
+)
+def test_misspelled_key_of_protection_is_told_what_it_may_mean(name: str, meant: str) -> None:
+    with pytest.raises(ConfigError, match=rf"asks for a protection .* \(did you mean {meant}\?\)"):
+        BrokerConfig.load(None, [f"{name}=x"])
+
+
 def test_a_secret_is_not_shown_by_the_refusal() -> None:
     with pytest.raises(ConfigError) as raised:
         BrokerConfig.load(None, ["listener.name.clients.ssl.engine.factory.password=opensesame"])

@@ -59,7 +59,7 @@ def test_clients_with_sasl_need_a_certificate_only_where_their_listener_says_so(
     [
         ({"sasl.enabled.mechanisms": "GSSAPI"}, "GSSAPI is not served; give PLAIN, SCRAM-SHA-256, SCRAM-SHA-512"),
         ({"sasl.enabled.mechanisms": "PLAIN,plain"}, "plain is not served"),
-        ({"sasl.enabled.mechanisms": ""}, "no mechanism is not served"),
+        ({"sasl.enabled.mechanisms": ""}, "sasl.enabled.mechanisms is empty, and listener"),
         ({JAAS: ""}, f"{JAAS} is not set"),
         ({JAAS: "com.example.Module required;"}, "com.example.Module is not served"),
         ({JAAS: f'{PLAIN} user_="secret";'}, "a user or a password is empty"),

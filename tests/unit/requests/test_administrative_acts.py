@@ -78,6 +78,8 @@ def lines_of(
         ("CreateTopics", {"topics": [TOPIC]}, "CREATE", "Topic:LITERAL:new (partitions = 3)", "NONE"),
         ("DeleteTopics", {"topics": [{"name": "gone", "topic_id": None}]}, "DELETE", "Topic:LITERAL:gone",
          "UNKNOWN_TOPIC_OR_PARTITION"),
+        ("DeleteTopics", {"topics": [{"name": None, "topic_id": bytes([1] * 16)}]}, "DELETE",
+         "Topic:LITERAL: (id = AQEBAQEBAQEBAQEBAQEBAQ)", "UNKNOWN_TOPIC_ID"),
         ("CreatePartitions", {"topics": [{"name": "gone", "count": 4, "assignments": None}]}, "ALTER",
          "Topic:LITERAL:gone (partitions = 4)", "UNKNOWN_TOPIC_OR_PARTITION"),
         ("DeleteRecords", {"topics": [{"name": "gone", "partitions": [{"partition_index": 1, "offset": 7}]}]}, "DELETE",
