@@ -179,8 +179,8 @@ OF_PYTHON: Final = (
     Mutant(
         "expired-delegation-token",
         f"{_PACKAGE}/dynamic_config/delegation_tokens.py",
-        "if min(token.max_ms, token.expires_ms) < now:\n                raise",
-        "if token.max_ms < now:\n                raise",
+        "if period_ms >= 0 and min(token.max_ms, token.expires_ms) < now:\n                raise",
+        "if period_ms >= 0 and token.max_ms < now:\n                raise",
         (
             f"{_UNIT}/dynamic_config/test_delegation_tokens.py"
             "::test_owner_and_renewers_move_the_end_within_the_longest_lifetime",
