@@ -217,26 +217,28 @@ class StoreContract:
         assert await store.exists("/a-b/c") == 0
         assert await store.delete_tree("/a") == []
 
-    async def test_tree_of_thousands_of_nodes_is_whole_and_as_new_as_the_last_write(self, store: MetadataStore) -> None:
-        count = 2500
-        await store.ensure_path("/many")
-        await store.multi([Create(f"/many/{number}", b"before") for number in range(count)])
-        await store.set("/many/7", b"after")
-        found = {path: (data, version) for path, data, version in await store.get_tree("/many")}
-        assert len(found) == count
-        assert found["/many/7"] == (b"after", 1)
-        assert found["/many/8"] == (b"before", 0)
-        pauses = 0
+    async def test_tree_of_thousands_of_nodes_is_whole_and_as_new_as_the_last_write(self, tmp_path: Path) -> None:
+        session_timeout_ms = 30_000  # a busy machine reads them for longer than the sessions of other tests last
+        async with connected(self.open_store(tmp_path, session_timeout_ms)) as store:
+            count = 2500
+            await store.ensure_path("/many")
+            await store.multi([Create(f"/many/{number}", b"before") for number in range(count)])
+            await store.set("/many/7", b"after")
+            found = {path: (data, version) for path, data, version in await store.get_tree("/many")}
+            assert len(found) == count
+            assert found["/many/7"] == (b"after", 1)
+            assert found["/many/8"] == (b"before", 0)
+            pauses = 0
 
-        async def pause() -> None:
-            nonlocal pauses
-            pauses += 1
+            async def pause() -> None:
+                nonlocal pauses
+                pauses += 1
 
-        operations = await store.delete_tree("/many", pause)
-        assert pauses > 1
-        assert operations[-1].path == "/many"
-        await store.multi(operations)
-        assert await store.exists("/many") is None
+            operations = await store.delete_tree("/many", pause)
+            assert pauses > 1
+            assert operations[-1].path == "/many"
+            await store.multi(operations)
+            assert await store.exists("/many") is None
 
     async def test_data_watch_fires_once_for_the_next_change(self, store: MetadataStore) -> None:
         seen: list[WatchEvent] = []
