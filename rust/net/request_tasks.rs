@@ -199,7 +199,6 @@ impl TaskOrigin {
         if self.is_gone() {
             return;
         }
-        let api = Arc::clone(&whole.api);
         let mut answer = Outbox::default();
         let request = Request {
             broker: &self.broker,
@@ -213,7 +212,7 @@ impl TaskOrigin {
             now: Instant::now(),
         };
         let answered = framed_answer(&mut answer, self.framing, |out| {
-            serve_metered(&*api, request, self.framing, out)
+            serve_metered(&*whole.api, request, self.framing, out)
         });
         let Err(served) = answered else {
             return self.post(TaskResult::Answer(answer));

@@ -16,7 +16,7 @@ from kafkastore.requests.services import Provider
 from kafkastore.server.broker import Broker
 from kafkastore.server.surroundings import Surroundings
 
-LIMIT_S = 60.0  # for what happens within moments
+LIMIT_S = 30.0  # for what happens within moments
 
 
 def broker_config(folder: Path, **properties: str) -> BrokerConfig:

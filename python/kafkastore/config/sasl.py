@@ -176,12 +176,12 @@ def _mechanisms(config: BrokerConfig, listener: Listener, own: dict[str, str]) -
         name, given = key, config.text(key) or ""
     found = list(dict.fromkeys(one.strip() for one in given.split(",") if one.strip()))
     wrong = [one for one in found if one not in MECHANISMS]
-    if wrong or not found:
-        if not found:
-            raise ConfigError(
-                f"Configuration {name} is empty, and listener {listener.name} needs a mechanism for "
-                f"{listener.protocol}; give {', '.join(MECHANISMS)} or some of them"
-            )
+    if not found:
+        raise ConfigError(
+            f"Configuration {name} is empty, and listener {listener.name} needs a mechanism for {listener.protocol}; "
+            f"give {', '.join(MECHANISMS)} or some of them"
+        )
+    if wrong:
         raise ConfigError(
             f"Invalid value {given} for configuration {name}: listener {listener.name} needs {listener.protocol}, and "
             f"{wrong[0]} is not served; give {', '.join(MECHANISMS)} or some of them"

@@ -76,16 +76,15 @@ impl Refusals {
         self.has_any.store(true, Ordering::Release);
     }
 
+    /// Notes that the batch with this header was refused.
+    fn note_batch(&self, header: &BatchHeader, code: ErrorCode, now_ms: i64) {
+        let (producer_id, epoch) = (header.producer_id, header.producer_epoch);
+        self.note(producer_id, epoch, header.base_sequence, code, now_ms);
+    }
+
     /// Notes that a batch was refused since its partition was not on this broker.
     pub(crate) fn note_absent(&self, header: &BatchHeader, now_ms: i64) {
-        let code = ErrorCode::NOT_LEADER_OR_FOLLOWER;
-        self.note(
-            header.producer_id,
-            header.producer_epoch,
-            header.base_sequence,
-            code,
-            now_ms,
-        );
+        self.note_batch(header, ErrorCode::NOT_LEADER_OR_FOLLOWER, now_ms);
     }
 
     /// Notes all that `others` has noted.
@@ -153,13 +152,7 @@ impl Refusals {
             let message = format!("{} has it, on too few replicas", log.topic_partition());
             return Error::rejected(ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND, message).into();
         }
-        self.note(
-            header.producer_id,
-            header.producer_epoch,
-            header.base_sequence,
-            error.code(),
-            now_ms,
-        );
+        self.note_batch(header, error.code(), now_ms);
         error.into()
     }
 
