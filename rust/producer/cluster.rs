@@ -37,6 +37,13 @@ struct Told {
     topics: Vec<(String, Result<Vec<i32>, ErrorCode>)>,
 }
 
+/// Why leaders are not known.
+pub(super) struct Missing {
+    reason: String,
+    /// What the user can do.
+    fix: &'static str,
+}
+
 /// See the module.
 pub(super) struct Cluster {
     pub(super) options: Arc<ProducerOptions>,
@@ -80,13 +87,12 @@ impl Cluster {
     pub(super) fn look_up(&mut self, topic: &Arc<str>) -> Result<()> {
         let deadline = Instant::now() + self.options.max_block;
         while self.leaders(topic).is_empty() {
-            let Some(reason) = self.refresh(std::slice::from_ref(topic))? else {
+            let Some(Missing { reason, fix }) = self.refresh(std::slice::from_ref(topic))? else {
                 continue;
             };
             if Instant::now() > deadline {
                 return Err(failed(format!(
-                    "topic {topic} was not found within kafka.max.block.ms = {} ms ({reason}); create it, or check the \
-                     topic and kafka.bootstrap.servers",
+                    "topic {topic} was not found within kafka.max.block.ms = {} ms ({reason}); {fix}",
                     self.options.max_block.as_millis()
                 )));
             }
@@ -101,8 +107,8 @@ impl Cluster {
         self.pause = (2 * self.pause).min(MAX_PAUSE.max(self.options.retry_backoff));
     }
 
-    /// Asks for the leaders of the topics; the reason when some of them are not known now.
-    pub(super) fn refresh(&mut self, topics: &[Arc<str>]) -> Result<Option<String>> {
+    /// Asks for the leaders of the topics; what is missing when some of them are not known now.
+    pub(super) fn refresh(&mut self, topics: &[Arc<str>]) -> Result<Option<Missing>> {
         let names = topics.iter().map(|name| MetadataRequestTopic { name });
         let request = MetadataRequest {
             topics: Some(names.collect()),
@@ -111,7 +117,11 @@ impl Cluster {
         let request = Request::of(METADATA_VERSION, &request);
         let told = match self.ask_any(&request, read_metadata) {
             Ok(told) => told,
-            Err(vain) => return vain.passing().map(Some),
+            Err(vain) => {
+                let reason = vain.passing()?;
+                let fix = "check kafka.bootstrap.servers";
+                return Ok(Some(Missing { reason, fix }));
+            }
         };
         self.brokers = told.brokers;
         let mut reason = None;
@@ -128,7 +138,8 @@ impl Cluster {
                 Err(error) => reason = Some(error.name().to_owned()),
             }
         }
-        Ok(reason)
+        let fix = "create it, or check its name";
+        Ok(reason.map(|reason| Missing { reason, fix }))
     }
 
     /// The first answer of a broker that is known, or of a server of the options.

@@ -299,7 +299,7 @@ def test_commands_take_a_client_properties(
     for command in (["sql", query, log_dir, *asked], exported):
         assert cli.main([*command, "--command-config", config + "x"]) == 1
         said = capfd.readouterr().err
-        assert f"--command-config {config}x cannot be read: No such file or directory" in said
+        assert f"the command config {config}x cannot be read: No such file or directory" in said
         assert len(said.splitlines()) == 1
         assert cli.main(command) == 1
         assert "it speaks TLS; set security.protocol to SSL or SASL_SSL" in capfd.readouterr().err

@@ -220,7 +220,8 @@ def test_brokers_that_are_not_there_are_named(spark: SparkSession, broker_factor
     broker = broker_factory(kind="kafkastore")
     create_topic(broker.bootstrap, name)
     broker.kill()
-    with pytest.raises(Exception, match=rf"topic {name} was not found within .*{broker.port}: Connection refused"):
+    said = rf"topic {name} was not found within .*{broker.port}: Connection refused.*; check kafka.bootstrap.servers"
+    with pytest.raises(Exception, match=said):
         write(spark.sql(VALUE), broker, topic=name, kafka_max_block_ms=500)
 
 

@@ -10,7 +10,7 @@ queue meanwhile, so the context does not change under it; if the term ends meanw
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar
 
 from kafkastore.controller import leader_election as rules
 from kafkastore.controller.broker_configs import settings_now
@@ -24,7 +24,7 @@ from kafkastore.purgatory.turns import Turn
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Generator, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from kafkastore.controller.channels import OnAnswer, OpenClient
     from kafkastore.controller.context import Partition, Topic
@@ -118,16 +118,6 @@ class Term:
     async def those(self, items: Iterable[T], holds: Callable[[T], object]) -> list[T]:
         """The items for which ``holds`` is true, giving way."""
         return [item async for run in self.turn().runs(items) for item in run if holds(item)]
-
-    async def finish(self, steps: Generator[None, None, T]) -> T:
-        """Runs the steps, giving way between them, and returns their result."""
-        turn = self.turn()
-        while True:
-            await turn.give_way()
-            try:
-                next(steps)
-            except StopIteration as done:
-                return cast("T", done.value)
 
     async def refresh_settings(self) -> None:
         """To be called before any decision about leaders. Reads the store only when it has dynamic configuration."""
@@ -229,13 +219,15 @@ class Term:
             await self.channels.tell_all(changed)
 
     # ---- states
-    async def introduce(self, topics: Iterable[Topic]) -> None:
+    async def introduce(self, topics: Collection[Topic]) -> None:
         """Adds topics to the context. The states of their partitions follow from the store and the live brokers."""
-        for topic in topics:
-            self.context.put_topic(topic)
-            if not self.settings.is_alone:  # no other client writes the store of a broker that is alone
-                self.watched.note(topic.path, TOPIC_NODES)
-            await self.each(topic.partitions, self.introduce_partition)
+        await self.each(topics, self._put_topic)
+        await self.each((one for topic in topics for one in topic.partitions), self.introduce_partition)
+
+    def _put_topic(self, topic: Topic) -> None:
+        self.context.put_topic(topic)
+        if not self.settings.is_alone:  # no other client writes the store of a broker that is alone
+            self.watched.note(topic.path, TOPIC_NODES)
 
     def introduce_partition(self, partition: Partition) -> None:
         partition.begin()

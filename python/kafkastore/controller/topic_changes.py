@@ -160,7 +160,7 @@ async def create_partitions(term: Term, requested: Sequence[NewPartitions]) -> l
             planned[topic] = _plan_growth(term, topic, one)
         except KafkastoreError as error:
             failed[one.name] = error
-    nodes = {topic: [await _grown_node(term, topic, added)] for topic, added in planned.items()}
+    nodes = {topic: [await _grown_node(topic, added, turn)] for topic, added in planned.items()}
     changed: list[Partition] = []
     async for topics in _that_fit(turn, nodes, term.store.batch_bytes):
         changed += await _write_grown(term, {topic: (planned[topic], nodes[topic]) for topic in topics}, failed)
@@ -181,9 +181,9 @@ def _plan_growth(term: Term, topic: Topic, requested: NewPartitions) -> list[Par
     return [Partition(topic, current + number, ReplicaAssignment(replicas)) for number, replicas in enumerate(placed)]
 
 
-async def _grown_node(term: Term, topic: Topic, added: Sequence[Partition]) -> SetData:
+async def _grown_node(topic: Topic, added: Sequence[Partition], turn: Turn) -> SetData:
     assigned = [one.assigned for one in (*topic.partitions, *added)]
-    return SetData(topic.path, await term.finish(encode_in_steps(topic.topic_id, assigned)), topic.version)
+    return SetData(topic.path, await turn.finish(encode_in_steps(topic.topic_id, assigned)), topic.version)
 
 
 async def _write_grown(
@@ -209,7 +209,7 @@ async def _write_grown(
     for topic, (of_topic, _) in planned.items():
         topic.version += 1
         topic.partitions += of_topic
-        await term.each(of_topic, term.introduce_partition)
+    await term.each(added, term.introduce_partition)
     await term.log_topics(
         logger, "More partitions", [f"{one.name} ({len(one.partitions)} partitions)" for one in planned]
     )

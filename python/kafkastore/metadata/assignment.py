@@ -79,22 +79,27 @@ def encode_assigned(topic_id: bytes, partitions: Sequence[ReplicaAssignment]) ->
 
 def encode_in_steps(topic_id: bytes, partitions: Sequence[ReplicaAssignment]) -> Generator[None, None, bytes]:
     """As :func:`encode_assigned`; yields between some partitions."""
-    runs: list[str] = []
+    rows: list[str] = []
     adding: dict[str, tuple[int, ...]] = {}
     removing: dict[str, tuple[int, ...]] = {}
+    equal: dict[tuple[int, ...], str] = {}  # equal lists of replicas are encoded once
     for first in range(0, len(partitions), IN_A_STEP):
         yield
-        some = {str(number): one for number, one in enumerate(partitions[first : first + IN_A_STEP], first)}
-        runs.append(_json({number: one.replicas for number, one in some.items()})[1:-1])
-        adding |= {number: one.adding for number, one in some.items() if one.adding}
-        removing |= {number: one.removing for number, one in some.items() if one.removing}
-    head = _json({"version": NEWEST_VERSION, "topic_id": topic_id_text(topic_id)})
-    moves = _json({"adding_replicas": adding, "removing_replicas": removing})
-    return f'{head[:-1]},"partitions":{{{",".join(runs)}}},{moves[1:]}'.encode()
+        for number, one in enumerate(partitions[first : first + IN_A_STEP], first):
+            replicas = equal.get(one.replicas)
+            if replicas is None:
+                replicas = equal[one.replicas] = _json(one.replicas)
+            rows.append(f'"{number}":{replicas}')
+            if one.adding:
+                adding[str(number)] = one.adding
+            if one.removing:
+                removing[str(number)] = one.removing
+    head = f'"version":{NEWEST_VERSION},"topic_id":"{topic_id_text(topic_id)}"'
+    moves = f'"adding_replicas":{_json(adding)},"removing_replicas":{_json(removing)}'
+    return f'{{{head},"partitions":{{{",".join(rows)}}},{moves}}}'.encode()
 
 
-def _json(content: object) -> str:
-    return json.dumps(content, separators=(",", ":"))
+_json: Final = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def at_once(steps: Generator[None, None, T]) -> T:

@@ -11,6 +11,7 @@ function from batches to batches, so a function of your own can call it and yiel
 from __future__ import annotations
 
 import base64
+import os
 from typing import TYPE_CHECKING
 
 from kafkastore.interbroker.command_config import spark_options
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 def segments(
     spark: SparkSession,
-    path: str,
+    path: str | os.PathLike[str],
     topic: str | None = None,
     *,
     command_config: CommandConfig = None,
@@ -43,7 +44,7 @@ def segments(
     ``command_config`` for the brokers of ``kafka.bootstrap.servers``, see :func:`scan_segments`. Raises ValueError,
     ConfigError, FileNotFoundError, DataLossError, ScanError."""
     given = spark_options(command_config) | {name: _as_text(value) for name, value in read_options.items()}
-    given["path"] = path
+    given["path"] = os.fspath(path)
     if topic is not None:
         given["subscribe"] = topic
     if any(name.lower() == "includeheaders" and value.strip().lower() != "false" for name, value in given.items()):

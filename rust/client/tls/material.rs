@@ -115,9 +115,11 @@ fn located(settings: &Settings<'_>, prefix: &str) -> Result<Option<(String, Stor
     if !is_der {
         return Ok(Some((said, Store::Pem(bytes))));
     }
-    let password = settings.get(&format!("{prefix}.password")).unwrap_or_default();
-    let store = pkcs12::Store::read(&bytes, password)
-        .map_err(|error| format!("{said} cannot be opened with {prefix}.password: {error}"))?;
+    let password = settings.get(&format!("{prefix}.password"));
+    let store = pkcs12::Store::read(&bytes, password.unwrap_or_default()).map_err(|error| match (error, password) {
+        (pkcs12::Error::Password, None) => format!("{said} has a password; set {prefix}.password"),
+        (error, _) => format!("{said} cannot be opened with {prefix}.password: {error}"),
+    })?;
     Ok(Some((said, Store::Pkcs12(store))))
 }
 

@@ -34,6 +34,15 @@ fn wrong_password_is_named_with_its_key_and_the_store() {
 }
 
 #[test]
+fn absent_password_is_asked_for() {
+    let mut pairs = read("java.p12", "changeit", "ssl.keystore");
+    pairs.remove("ssl.keystore.password");
+    let said = identity(&Settings(&pairs), "ssl.keystore").map(drop).unwrap_err();
+    let expected = "/java.p12 has a password; set ssl.keystore.password";
+    assert!(said.ends_with(expected), "{said}");
+}
+
+#[test]
 fn store_without_a_key_is_no_keystore() {
     let pairs = read("java-trust.p12", "changeit", "ssl.keystore");
     let said = identity(&Settings(&pairs), "ssl.keystore").map(drop).unwrap_err();
