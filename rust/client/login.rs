@@ -175,8 +175,10 @@ pub enum Step {
 
 enum Stage {
     Handshake,
-    Plain,
-    Bearer,
+    /// The password was sent.
+    Plain(Secret),
+    /// The token was sent.
+    Bearer(Secret),
     Began(ClientExchange),
     Replied(Expected),
 }
@@ -204,26 +206,26 @@ impl LoginExchange {
         let body = &answer[reader.position()..];
         match std::mem::replace(&mut self.stage, Stage::Handshake) {
             Stage::Handshake => self.agreed(login, body),
-            Stage::Plain => Ok(Step::Done(token(body)?.1)),
-            Stage::Bearer => {
-                let (challenge, lifetime_ms) = token(body)?;
+            Stage::Plain(password) => Ok(Step::Done(token(body, Some(&password))?.1)),
+            Stage::Bearer(sent) => {
+                let (challenge, lifetime_ms) = token(body, Some(&sent))?;
                 if challenge.is_empty() {
                     return Ok(Step::Done(lifetime_ms));
                 }
                 // RFC 7628, 3.2.3: the broker says why before it refuses the next frame
-                let told = String::from_utf8_lossy(challenge);
+                let told = shown(&String::from_utf8_lossy(challenge), Some(&sent));
                 Err(Unproven::Failed(denied(&format!("it refuses the token: {told}"))))
             }
             Stage::Began(exchange) => {
                 let Knows::Scram(client) = &login.knows else {
                     return Err(Refused("it answered another mechanism").into());
                 };
-                let (message, expected) = exchange.reply(token(body)?.0, client)?;
+                let (message, expected) = exchange.reply(token(body, None)?.0, client)?;
                 self.stage = Stage::Replied(expected);
                 Ok(self.send(message.as_bytes()))
             }
             Stage::Replied(expected) => {
-                let (message, lifetime_ms) = token(body)?;
+                let (message, lifetime_ms) = token(body, None)?;
                 expected.check(message)?;
                 Ok(Step::Done(lifetime_ms))
             }
@@ -238,13 +240,14 @@ impl LoginExchange {
         self.has_agreed = true;
         let message = match &login.knows {
             Knows::Plain { user, password } => {
-                self.stage = Stage::Plain;
+                self.stage = Stage::Plain(password.clone());
                 format!("\0{user}\0{}", password.expose())
             }
             Knows::Bearer(source) => {
-                self.stage = Stage::Bearer;
                 let token = source.token().map_err(|reason| denied(&reason))?;
-                format!("n,,\x01auth=Bearer {}\x01\x01", token.expose())
+                let message = format!("n,,\x01auth=Bearer {}\x01\x01", token.expose());
+                self.stage = Stage::Bearer(token);
+                message
             }
             Knows::Scram(client) => {
                 let exchange = client.begin(&nonce()?);
@@ -278,18 +281,21 @@ impl LoginExchange {
     }
 }
 
-/// The token of an answer, and the session's time in milliseconds.
-fn token(body: &[u8]) -> Result<(&[u8], i64), Unproven> {
+/// The token of an answer, and the session's time in milliseconds. `sent` is the secret that was sent in clear.
+fn token<'a>(body: &'a [u8], sent: Option<&Secret>) -> Result<(&'a [u8], i64), Unproven> {
     let answer = SaslAuthenticateResponse::decode(AUTHENTICATE_VERSION, body)?;
     if answer.error_code != ErrorCode::NONE {
         let message = answer.error_message.unwrap_or("the proof was refused");
-        return Err(Unproven::Failed(denied(&shown(message))));
+        return Err(Unproven::Failed(denied(&shown(message, sent))));
     }
     Ok((answer.auth_bytes, answer.session_lifetime_ms))
 }
 
-/// A server's words, on one line and not without an end.
-fn shown(message: &str) -> String {
+/// A server's words, on one line and not without an end; never the secret that it was sent.
+fn shown(message: &str, sent: Option<&Secret>) -> String {
+    if sent.is_some_and(|sent| !sent.expose().is_empty() && message.contains(sent.expose())) {
+        return "its words are not shown, since they repeat the secret that it was sent".to_owned();
+    }
     let mut shown: String = message.chars().take(MAX_SHOWN).flat_map(char::escape_debug).collect();
     shown = shown.replace("\\'", "'").replace("\\\"", "\"");
     if message.chars().nth(MAX_SHOWN).is_some() {

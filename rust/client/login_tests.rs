@@ -112,10 +112,34 @@ fn what_is_not_served_is_told_from_what_is_refused() {
 
 #[test]
 fn a_server_s_words_are_one_line_and_not_endless() {
-    assert_eq!(shown("it's \"bob\" - é"), "it's \"bob\" - é");
-    assert_eq!(shown("a\n\u{1b}[31mb"), "a\\n\\u{1b}[31mb");
-    assert_eq!(shown(&"x".repeat(MAX_SHOWN)), "x".repeat(MAX_SHOWN));
-    assert_eq!(shown(&"x".repeat(MAX_SHOWN + 1)), "x".repeat(MAX_SHOWN) + "…");
+    assert_eq!(shown("it's \"bob\" - é", None), "it's \"bob\" - é");
+    assert_eq!(shown("a\n\u{1b}[31mb", None), "a\\n\\u{1b}[31mb");
+    assert_eq!(shown(&"x".repeat(MAX_SHOWN), None), "x".repeat(MAX_SHOWN));
+    assert_eq!(shown(&"x".repeat(MAX_SHOWN + 1), None), "x".repeat(MAX_SHOWN) + "…");
+}
+
+#[test]
+fn a_server_that_repeats_the_password_or_the_token_is_not_quoted() {
+    let (password, token) = (Secret::new("pencil"), Secret::new("a.b.c"));
+    let refusals = [
+        (Stage::Plain(password), "no user bob with pencil"),
+        (Stage::Bearer(token), "a.b.c is no token"),
+    ];
+    let login = Login::of_user("PLAIN", "bob", Secret::new("pencil")).unwrap();
+    for (stage, words) in refusals {
+        let (mut exchange, _) = login.begin("");
+        exchange.stage = stage;
+        let told = SaslAuthenticateResponse {
+            error_code: ErrorCode::SASL_AUTHENTICATION_FAILED,
+            error_message: Some(words),
+            ..SaslAuthenticateResponse::default()
+        };
+        let refused = exchange.take(&login, &answer(1, AUTHENTICATE_VERSION, &told));
+        let Err(Unproven::Failed(error)) = refused else {
+            panic!("{words}: it is taken");
+        };
+        assert!(error.to_string().starts_with("its words are not shown"), "{error}");
+    }
 }
 
 #[test]
