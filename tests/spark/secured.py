@@ -255,16 +255,23 @@ def listeners_of(broker: BrokerProcess, ports: tuple[int, int, int]) -> Properti
     }
 
 
+def secure(
+    broker: BrokerProcess, ports: tuple[int, int, int], authority: Authority, tokens: AuthorizationServer
+) -> None:
+    """Gives a broker that has not started the settings and listeners of a secured one."""
+    if isinstance(broker, KafkaWithTokens):
+        broker.jvm = [*broker.jvm, f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={tokens.url}"]
+    broker.overrides |= settings_of(broker.kind, authority, tokens) | listeners_of(broker, ports)
+
+
 def secured(kind: str, folder: Path) -> Iterator[Secured]:
     """One broker."""
     authority = Authority(folder / "certificates")
     tokens = AuthorizationServer(folder / "keys")
     endpoint = TokenEndpoint(tokens.token)
     broker: BrokerProcess = (KafkaWithTokens if kind == "kafka" else KafkastoreBroker)(folder / "broker")
-    if isinstance(broker, KafkaWithTokens):
-        broker.jvm = [*broker.jvm, f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={tokens.url}"]
     ports = free_port(), free_port(), free_port()
-    broker.overrides |= settings_of(kind, authority, tokens) | listeners_of(broker, ports)
+    secure(broker, ports, authority, tokens)
     try:
         broker.start()
         made = Secured(broker, *ports, authority, tokens, endpoint)

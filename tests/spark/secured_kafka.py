@@ -12,7 +12,7 @@ from peer.broker_process import free_port
 from peer.certificates import Authority
 from peer.token_endpoint import TokenEndpoint
 from peer.tokens import AuthorizationServer
-from spark.secured import KafkaWithTokens, Secured, listeners_of, settings_of
+from spark.secured import KafkaWithTokens, Secured, secure
 
 SIZE = 3
 
@@ -63,8 +63,7 @@ def secured_kafka(folder: Path) -> Iterator[Secured]:
     voters = ",".join(broker.voter() for broker in brokers)
     for broker, own in zip(brokers, ports, strict=True):
         broker.voters = voters
-        broker.jvm = [*broker.jvm, f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={tokens.url}"]
-        broker.overrides |= settings_of("kafka", authority, tokens) | listeners_of(broker, own)
+        secure(broker, own, authority, tokens)
     try:
         for broker in brokers:
             broker.launch()

@@ -20,6 +20,7 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 import kafkastore
 import kafkastore.spark
@@ -98,6 +99,16 @@ def write(frame: DataFrame, at: Secured, login: Properties, topic: str, **more: 
     frame.write.format("kafkastore").options(**options(at, login, topic=topic, **more)).save()
 
 
+def copying(
+    spark: SparkSession, at: Secured, login: Properties, source: str, target: str, checkpoint: Path, **more: str
+) -> DataStreamWriter:
+    """A stream, not started, that reads a topic from its beginning and writes each row once."""
+    given = options(at, login, subscribe=source, startingOffsets="earliest", **more)
+    frame = spark.readStream.format("kafkastore").options(**given).load().select("key", "value")
+    writer = frame.writeStream.format("kafkastore").options(**options(at, login, topic=target, **EXACTLY_ONCE))
+    return writer.option("checkpointLocation", str(checkpoint))
+
+
 def committed(at: Secured, topic: str) -> list[int]:
     return sorted(int(one.value() or b"") for one in read_topic(at.broker.bootstrap, topic))
 
@@ -147,17 +158,8 @@ def test_a_stream_by_a_delegation_token_goes_on_at_its_checkpoint_and_writes_eac
     brokers.allow(Right(READ, TOPIC, source), *to_write_once(target))
     for start in (0, ROWS):
         fill(brokers, source, start)
-        given = options(brokers, proof, subscribe=source, startingOffsets="earliest", maxOffsetsPerTrigger="200")
-        writer = (
-            spark.readStream.format("kafkastore")
-            .options(**given)
-            .load()
-            .select("key", "value")
-            .writeStream.format("kafkastore")
-        )
-        writer.options(**options(brokers, proof, topic=target, **EXACTLY_ONCE))
-        query = writer.option("checkpointLocation", str(tmp_path)).trigger(availableNow=True).start()
-        query.awaitTermination()
+        stream = copying(spark, brokers, proof, source, target, tmp_path, maxOffsetsPerTrigger="200")
+        stream.trigger(availableNow=True).start().awaitTermination()
         assert committed(brokers, target) == list(range(start + ROWS))
 
 
@@ -299,7 +301,7 @@ def test_commands_take_a_client_properties(
     for command in (["sql", query, log_dir, *asked], exported):
         assert cli.main([*command, "--command-config", config + "x"]) == 1
         said = capfd.readouterr().err
-        assert f"the command config {config}x cannot be read: No such file or directory" in said
+        assert f"--command-config {config}x cannot be read: No such file or directory" in said
         assert len(said.splitlines()) == 1
         assert cli.main(command) == 1
         assert "it speaks TLS; set security.protocol to SSL or SASL_SSL" in capfd.readouterr().err

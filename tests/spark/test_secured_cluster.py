@@ -26,23 +26,12 @@ from peer.token_endpoint import TokenEndpoint
 from peer.tokens import AuthorizationServer
 from peer.topics import read_settled
 from proof.scope import played
-from spark.secured import (
-    GROUP,
-    PREFIXED,
-    READ,
-    TOPIC,
-    TRANSACTIONAL_ID,
-    WRITE,
-    Right,
-    Secured,
-    listeners_of,
-    settings_of,
-)
+from spark.secured import READ, TOPIC, WRITE, Right, Secured, secure
 from spark.secured_kafka import secured_kafka
 from spark.test_secured import (
     EXACTLY_ONCE,
     committed,
-    options,
+    copying,
     properties_file,
     read,
     rows,
@@ -68,7 +57,7 @@ class SecuredCluster(Cluster):
     def new_broker(self, node: int, settings: Mapping[str, str], log_dirs: Sequence[Path] = ()) -> KafkastoreBroker:
         broker = super().new_broker(node, settings, log_dirs)
         ports = free_port(), free_port(), free_port()
-        broker.overrides |= settings_of("kafkastore", self.authority, self.tokens) | listeners_of(broker, ports)
+        secure(broker, ports, self.authority, self.tokens)
         protocols = broker.overrides["listener.security.protocol.map"]
         broker.overrides["listener.security.protocol.map"] = protocols.replace(
             "REPLICATION:PLAINTEXT", "REPLICATION:SSL"
@@ -117,19 +106,8 @@ def test_a_leader_that_dies_costs_no_row_and_doubles_none(
     source, target = f"{SOURCE}-{login}", f"{TARGET}-{login}"
     for topic in (source, target):
         cluster.create(topic, 3, 3)
-    at.allow(
-        Right(READ, TOPIC, source),
-        Right(WRITE, TOPIC, target),
-        Right(WRITE, TRANSACTIONAL_ID, "etl", PREFIXED),
-        Right(READ, GROUP, "etl", PREFIXED),
-        Right(READ, TOPIC, "__transaction_state"),
-    )
-    proof = getattr(at, login)()
-    given = {"kafka.bootstrap.servers": at.bootstrap, **{f"kafka.{key}": value for key, value in proof.items()}}
-    once = {"deliveryGuarantee": "exactly-once", "transactionalIdPrefix": "etl"}
-    reader = spark.readStream.format("kafkastore").options(**given, subscribe=source, startingOffsets="earliest")
-    writer = reader.load().select("value").writeStream.format("kafkastore").options(**given, **once, topic=target)
-    query = writer.option("checkpointLocation", str(tmp_path)).start()
+    at.allow(Right(READ, TOPIC, source), *to_write_once(target))
+    query = copying(spark, at, getattr(at, login)(), source, target, tmp_path).start()
     try:
         fill(cluster.bootstrap, source, range(ROWS))
         query.processAllAvailable()
@@ -142,14 +120,6 @@ def test_a_leader_that_dies_costs_no_row_and_doubles_none(
         cluster.wait_for_brokers(3)
     found = read_settled(cluster.bootstrap, target)
     assert sorted(int(one.value() or b"") for one in found) == list(range(2 * ROWS))
-
-
-def stream(spark: SparkSession, given: Mapping[str, str], source: str, target: str, checkpoint: Path) -> None:
-    """Reads and writes until all is done."""
-    reader = spark.readStream.format("kafkastore").options(**given, subscribe=source, startingOffsets="earliest")
-    writer = reader.load().select("key", "value").writeStream.format("kafkastore")
-    writer = writer.options(**given, **EXACTLY_ONCE, topic=target).option("checkpointLocation", str(checkpoint))
-    writer.trigger(availableNow=True).start().awaitTermination()
 
 
 @pytest.mark.parametrize("login", played(["by_certificate"], ["by_certificate", "by_scram", "by_bearer"]))
@@ -182,7 +152,8 @@ def test_each_path_goes_over_all_brokers(
     assert {row.partition for row in frame.select("partition").distinct().collect()} == {0, 1, 2}
     write(rows(spark, ROWS), three, proof, topics["sink"])
     write(rows(spark, ROWS), three, proof, topics["once"], **EXACTLY_ONCE)
-    stream(spark, options(three, proof), source, topics["stream"], tmp_path / "checkpoint")
+    stream = copying(spark, three, proof, source, topics["stream"], tmp_path / "checkpoint")
+    stream.trigger(availableNow=True).start().awaitTermination()
     written = ["sink", "once", "stream"]
     if three.kind == "kafkastore":
         given: dict[str, Any] = {"bootstrap_servers": three.bootstrap_of(proof), "command_config": proof}

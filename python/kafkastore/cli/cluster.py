@@ -67,12 +67,13 @@ def main(arguments: list[str]) -> int:
     if not arguments:
         sys.stderr.write(USAGE)
         return 1
+    from kafkastore.cli.scan_sentences import option_names
     from kafkastore.errors import KafkastoreError
 
     try:
         return _run(arguments[0], arguments[1:])
     except KafkastoreError as error:
-        sys.stderr.write(f"kafkastore cluster: {error.client_message}\n")
+        sys.stderr.write(f"kafkastore cluster: {option_names(error.client_message)}\n")
         return 1
     except KeyboardInterrupt:
         sys.stderr.write(

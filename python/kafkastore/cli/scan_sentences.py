@@ -14,7 +14,8 @@ _OPTIONS: Final = {
     "leave bootstrap_servers out": "leave --bootstrap-server out",
     "the topic and bootstrap_servers": "the topic and --bootstrap-server",
 }
-_ARGUMENT: Final = re.compile(r"\Abootstrap_servers(?=: | is empty)")
+_ARGUMENTS: Final = {"bootstrap_servers": "--bootstrap-server", "command_config": "--command-config"}
+_ARGUMENT: Final = re.compile(r"\A(?:bootstrap_servers(?=: | is empty)|command_config(?= .* cannot be read: ))")
 
 
 def error_sentence(error: BaseException) -> str:
@@ -24,7 +25,7 @@ def error_sentence(error: BaseException) -> str:
 
 def option_names(sentence: str) -> str:
     """The sentence with the names of the command's options for those of Python's arguments."""
-    text = _ARGUMENT.sub("--bootstrap-server", sentence, count=1)
+    text = _ARGUMENT.sub(lambda found: _ARGUMENTS[found[0]], sentence, count=1)
     for argument, option in _OPTIONS.items():
         text = text.replace(argument, option)
     return text

@@ -90,13 +90,14 @@ def parse(command: str, add_arguments: Callable[[argparse.ArgumentParser], None]
 
 def kafka_of(command_config: str | None) -> dict[str, str]:
     """The options of source and sink that a ``client.properties`` stands for. Raises UsageError."""
+    from kafkastore.cli.scan_sentences import option_names
     from kafkastore.errors import ConfigError
     from kafkastore.interbroker.command_config import spark_options
 
     try:
         return spark_options(command_config)
     except ConfigError as error:
-        raise UsageError(error.client_message) from None
+        raise UsageError(option_names(error.client_message)) from None
 
 
 def _pairs(option: str, texts: list[str]) -> dict[str, str]:

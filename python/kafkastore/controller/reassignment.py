@@ -32,7 +32,7 @@ from kafkastore.errors import (
     NoReassignmentInProgressError,
     UnknownTopicOrPartitionError,
 )
-from kafkastore.metadata.assignment import encode_in_steps
+from kafkastore.metadata.assignment import encode_in_steps, paced
 from kafkastore.metadata.store import SetData
 from kafkastore.topic.checks import check_target
 
@@ -202,7 +202,7 @@ async def _write(term: Term, topic: Topic, changes: Mapping[Partition, Change]) 
         await turn.give_way()
         some = dict(items[first : first + PARTITIONS_AT_ONCE])
         assigned = [some[one][0] if one in some else one.assigned for one in topic.partitions]
-        node = SetData(topic.path, await turn.finish(encode_in_steps(topic.topic_id, assigned)), topic.version)
+        node = SetData(topic.path, await paced(encode_in_steps(topic.topic_id, assigned), turn.give_way), topic.version)
         states = {partition: state for partition, (_, state) in some.items() if state is not None}
         await term.update(states, states.get, [node])
         topic.version += 1

@@ -17,7 +17,7 @@ from kafkastore.errors import (
     TopicAlreadyExistsError,
     UnknownTopicOrPartitionError,
 )
-from kafkastore.metadata.assignment import ReplicaAssignment, encode_assigned, encode_in_steps
+from kafkastore.metadata.assignment import ReplicaAssignment, encode_assigned, encode_in_steps, paced
 from kafkastore.metadata.batches import size_of
 from kafkastore.metadata.node_content import InvalidNodeError
 from kafkastore.metadata.nodes import CONFIG_CHANGES, config_notices, decode_config_notice, encode_config
@@ -183,7 +183,7 @@ def _plan_growth(term: Term, topic: Topic, requested: NewPartitions) -> list[Par
 
 async def _grown_node(topic: Topic, added: Sequence[Partition], turn: Turn) -> SetData:
     assigned = [one.assigned for one in (*topic.partitions, *added)]
-    return SetData(topic.path, await turn.finish(encode_in_steps(topic.topic_id, assigned)), topic.version)
+    return SetData(topic.path, await paced(encode_in_steps(topic.topic_id, assigned), turn.give_way), topic.version)
 
 
 async def _write_grown(

@@ -55,4 +55,4 @@ def _read(path: str) -> Mapping[str, str]:
             return parse_properties(file.read())
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise ConfigError(f"the command config {path} cannot be read: {reason}; give a client.properties") from None
+        raise ConfigError(f"command_config {path} cannot be read: {reason}; give a client.properties") from None

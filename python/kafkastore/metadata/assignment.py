@@ -14,7 +14,9 @@ from kafkastore.metadata.node_content import InvalidNodeError, ids, json_object,
 from kafkastore.metadata.nodes import parse_topic_id, topic_id_text
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Generator, Sequence
+    from collections.abc import Awaitable, Callable, Container, Generator, Sequence
+
+    Pause = Callable[[], Awaitable[None]]
 
 
 NEWEST_VERSION: Final = 3
@@ -105,6 +107,17 @@ _json: Final = json.JSONEncoder(separators=(",", ":")).encode
 def at_once(steps: Generator[None, None, T]) -> T:
     """The result of the steps."""
     while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            return cast("T", done.value)
+
+
+async def paced(steps: Generator[None, None, T], pause: Pause | None) -> T:
+    """The result of the steps; ``pause`` is awaited between them."""
+    while True:
+        if pause is not None:
+            await pause()
         try:
             next(steps)
         except StopIteration as done:

@@ -12,9 +12,9 @@ own. A store that can tell that nothing has changed in between is not read again
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafkastore.metadata.assignment import at_once, decode_in_steps, encode_assigned
+from kafkastore.metadata.assignment import at_once, decode_in_steps, encode_assigned, paced
 from kafkastore.metadata.image import NO_LEADER, UNKNOWN_EPOCH, PartitionState, TopicImage
 from kafkastore.metadata.leadership import Leadership, decode_leadership, encode_leadership
 from kafkastore.metadata.node_content import InvalidNodeError, check_topic_name, report
@@ -22,13 +22,12 @@ from kafkastore.metadata.nodes import decode_config, encode_config
 from kafkastore.metadata.store import Create, NoNodeError, SetData, child_in
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
+    from collections.abc import Callable, Generator, Iterable, Mapping
 
-    from kafkastore.metadata.assignment import ReplicaAssignment
+    from kafkastore.metadata.assignment import Pause, ReplicaAssignment
     from kafkastore.metadata.store import MetadataStore, Operation
 
     Nodes = Iterable[tuple[str, bytes, int]]  # as get_tree gives them
-    Pause = Callable[[], Awaitable[None]]
     Tell = Callable[[str, str, InvalidNodeError], None]
 
 TOPICS: Final = "/brokers/topics"
@@ -37,7 +36,6 @@ CONFIGS: Final = "/config/topics"
 IN_A_STEP: Final = 256
 """Nodes that are judged between two pauses."""
 
-T = TypeVar("T")
 
 UNREADABLE: Final = Leadership(NO_LEADER, UNKNOWN_EPOCH, ())
 """In place of a state that is invalid."""
@@ -121,7 +119,7 @@ class StoredTopics:
         if loaded is None:
             topics = await self._store.get_tree(TOPICS)
             configs = await self._store.get_tree(CONFIGS)
-            loaded = await _paced(_judge_in_steps(topics, configs, report), pause)
+            loaded = await paced(_judge_in_steps(topics, configs, report), pause)
             if change is not None:
                 self._kept = {change: loaded}
         return loaded
@@ -158,7 +156,7 @@ async def load_topic(store: MetadataStore, name: str) -> LoadedTopics:
 
 async def load_configs(store: MetadataStore, pause: Pause | None = None) -> dict[str, dict[str, str] | None]:
     """The configurations of all topics that have a node for it; None for an invalid configuration."""
-    return await _paced(_judge_configs_in_steps(await store.get_tree(CONFIGS)), pause)
+    return await paced(_judge_configs_in_steps(await store.get_tree(CONFIGS)), pause)
 
 
 async def load_config(store: MetadataStore, name: str) -> dict[str, str] | None:
@@ -193,17 +191,6 @@ def _judge_configs_in_steps(nodes: Nodes) -> Generator[None, None, dict[str, dic
 
 def _tell_nobody(path: str, consequence: str, error: InvalidNodeError) -> None:
     """In place of :func:`report` where only numbers are wanted: loading the topics reports what is invalid."""
-
-
-async def _paced(steps: Generator[None, None, T], pause: Pause | None) -> T:
-    """The result of the steps; ``pause`` is awaited between them."""
-    while True:
-        if pause is not None:
-            await pause()
-        try:
-            next(steps)
-        except StopIteration as done:
-            return cast("T", done.value)
 
 
 def _judge(nodes: Nodes, config_nodes: Nodes, tell: Tell = report) -> LoadedTopics:

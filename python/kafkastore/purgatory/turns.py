@@ -16,11 +16,11 @@ import asyncio
 from collections import deque
 from heapq import merge
 from itertools import islice
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Generator, Iterable
+    from collections.abc import AsyncIterator, Callable, Iterable
     from typing import TypeVar
 
     Item = TypeVar("Item")
@@ -59,15 +59,6 @@ class Turn:
         if self._check is not None:
             self._check()
         self._over_at = self._loop.time() + TURN_S
-
-    async def finish(self, steps: Generator[None, None, Item]) -> Item:
-        """Runs the steps, giving way between them, and returns their result."""
-        while True:
-            await self.give_way()
-            try:
-                next(steps)
-            except StopIteration as done:
-                return cast("Item", done.value)
 
     async def each(self, items: Iterable[Item]) -> AsyncIterator[Item]:
         """The items, giving way between them."""

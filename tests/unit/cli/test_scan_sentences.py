@@ -19,6 +19,8 @@ from kafkastore.cli.scan_sentences import option_names
             "--bootstrap-server is empty; give it, or leave it out",
         ),
         ("x; leave bootstrap_servers out to go on", "x; leave --bootstrap-server out to go on"),
+        ("command_config /x cannot be read: gone", "--command-config /x cannot be read: gone"),
+        ("command_config-0: offset 5 cannot be read: gone", "command_config-0: offset 5 cannot be read: gone"),
         ("/a/bootstrap_servers: gone", "/a/bootstrap_servers: gone"),
         (
             "x; ignore_corrupt_batches (Spark: ignoreCorruptBatches) goes on behind it",

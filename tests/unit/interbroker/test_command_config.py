@@ -31,7 +31,7 @@ def test_what_is_missing_is_named_in_one_sentence_without_secrets(tmp_path: Path
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"^the command config .*nothing cannot be read: No such file"):
+    with pytest.raises(ConfigError, match=r"^command_config .*nothing cannot be read: No such file"):
         read_command_config(str(tmp_path / "nothing"))
 
 
