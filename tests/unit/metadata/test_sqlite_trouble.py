@@ -89,6 +89,12 @@ async def opened(
         yield store, states
 
 
+async def still(store: SqliteStore) -> None:
+    """Ends the tasks of the store, and waits for what they have left in the writer's thread."""
+    await store._stop_tasks()
+    await store._in_writer(lambda _: None)
+
+
 def lock(path: str) -> subprocess.Popen[bytes]:
     """A process that holds the file's write lock until it is killed."""
     process = subprocess.Popen([sys.executable, "-c", LOCK, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -150,7 +156,7 @@ async def test_file_locked_by_another_process_beyond_the_limit_is_unavailable_an
 
 async def test_calls_behind_one_that_waits_for_a_lock_keep_their_own_limit(tmp_path: Path, waits_ms: list[int]) -> None:
     async with opened(tmp_path) as (store, _):
-        await store._stop_tasks()  # heartbeats would wait, too
+        await still(store)  # heartbeats would wait, too
         with lock(store.path) as holder:
             waits_ms.clear()
             results = await asyncio.gather(*(store.create(f"/{one}") for one in "abcdef"), return_exceptions=True)
@@ -175,8 +181,8 @@ async def test_lock_longer_than_the_session_timeout_ends_no_session_of_the_livin
 
 async def test_process_that_was_late_itself_ends_no_other_session_until_a_timeout_later(tmp_path: Path) -> None:
     async with opened(tmp_path) as (store, _):
-        await store._stop_tasks()
-        await store.create("/a")  # runs after the writer's pending work
+        await still(store)
+        await store.create("/a")
         with sqlite3.connect(store.path) as direct:  # after a lock of two seconds, with another process that lives
             direct.execute(
                 "INSERT INTO sessions SELECT 7, ?, heartbeat_ms, timeout_ms FROM sessions",
@@ -233,7 +239,7 @@ async def test_reads_of_a_file_that_is_locked_altogether_wait_without_the_loop(
 ) -> None:
     async with opened(tmp_path) as (store, _):
         await store.create("/a", b"0")
-        await store._stop_tasks()  # they would read, too
+        await still(store)  # its tasks would read, too
         aside = store.path + ".copy"
         with sqlite3.connect(store.path) as direct:
             direct.execute("VACUUM INTO ?", (aside,))
