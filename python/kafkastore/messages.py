@@ -3,12 +3,17 @@ plain values by Kafka's names. No I/O."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkastore._core import decode_request, decode_response, is_flexible, message_encoder, message_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+MOST_VERSIONS: Final = 32
+"""More than any API of Kafka has."""
 
 
 class OutgoingRequest(NamedTuple):
@@ -40,6 +45,21 @@ class OutgoingRequest(NamedTuple):
     def response(self, body: bytes) -> Any:
         """The answer's body, read. Raises ValueError."""
         return decode_response(self.api_key, self.version, body)
+
+
+@cache
+def request_versions(api: str) -> tuple[int, int]:
+    """The lowest and the highest version of an API's request that the table has."""
+    known = [version for version in range(MOST_VERSIONS) if _has_version(api, version)]
+    return known[0], known[-1]
+
+
+def _has_version(api: str, version: int) -> bool:
+    try:
+        message_encoder(f"{api}Request", version)
+    except KeyError:
+        return False
+    return True
 
 
 def replaced(message: Any, **fields: Any) -> Any:

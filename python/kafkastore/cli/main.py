@@ -1,4 +1,8 @@
-"""The ``kafkastore`` command: finds the subcommand and runs it. Imports only the code of that subcommand."""
+"""The ``kafkastore`` command: finds the subcommand and runs it. Imports only the code of that subcommand.
+
+click parses, helps and completes. Two kinds of command go past it: ``broker``, whose start is not to wait for it, and
+Kafka's own tools (``kafkastore kafka-topics``), which have their own way with flags.
+"""
 
 from __future__ import annotations
 
@@ -7,64 +11,16 @@ import os
 import signal
 import sys
 from contextlib import suppress
-from importlib import import_module
-from typing import TYPE_CHECKING, Final, TextIO
-
-from kafkastore.cli.usage import UsageError
-
-if TYPE_CHECKING:
-    from types import ModuleType
-
-USAGE = """\
-usage: kafkastore <command> [options]
-
-A Kafka-compatible broker: any Kafka client works on it.
-
-commands:
-  broker [server.properties] [--override key=value ...]
-                 run a broker in the foreground; without a file a single one on port 9092 that needs no set-up
-  check DIR...   verify every file of log directories: batches, indexes, checkpoints; a broker may run meanwhile
-  dump PATH [TOPIC]
-                 print the records or batches of segment files as text, JSON or Parquet
-  sql QUERY DIR...
-                 answer a query over the topics in log directories
-  export DIR... --topic NAME --output FOLDER
-                 write a topic as Parquet files; the next call goes on where this one ended
-  load TOPIC FILE...
-                 append Parquet files to a topic as segments that are built here: for backfills
-  metadata backup|restore|check|accept-loss|config|remove-config
-                 keep a copy of the metadata, put it back, look whether it is whole, and at what was configured
-  stray list|adopt|delete
-                 logs that a start has set aside: look at them, serve them again, delete them
-  cluster create|status|add-brokers|remove-brokers|rebalance|reassign|cancel
-                 prepare a cluster, look at one, move its partitions when brokers come or go
-  security init|add-user|add-host|renew|doctor
-                 the files of a broker that lets in nobody unproven; what a configuration leaves open
-  spark export|verify|stats|replay
-                 topics to Parquet, a cluster's files checked, figures of topics, a slice copied: with Spark's tasks
-
-options:
-  -h, --help     show this text
-  --version      show the version
-
-exit status: a command's --help says; of each 130 Ctrl-C, 141 nobody reads what it prints
-"""
-
-
-COMMANDS = ("broker", "check", "dump", "sql", "export", "load", "metadata", "stray", "cluster", "security", "spark")
-"""Each is a module of this folder, imported when it is asked for: a start is not to wait for the others."""
-
-NEED_ARGUMENTS: Final = ("sql", "export", "metadata", "stray", "security", "spark")
-"""Their usage is the answer when there are none."""
-
-ARE_LONG: Final = ("check", "sql", "export", "spark")
-"""Their usage would hide what is wrong with a command line."""
+from typing import Final, TextIO
 
 ENDED_BY_SIGNAL: Final = 128
 """What a shell adds to the number of a signal."""
 
 FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Errors of a file or a disk that takes no more."""
+
+MISUSED: Final = 2
+"""The exit status of a command line that is not understood."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -86,36 +42,68 @@ def main(arguments: list[str] | None = None) -> int:
     return _written(given, status)
 
 
+def kafka_tool(tool: str) -> int:
+    """Runs one of Kafka's tools, as an entry point of its name does."""
+    return main([tool, *sys.argv[1:]])
+
+
 def _run(given: list[str]) -> int:
-    command = given[0] if given else "--help"
-    if command in ("-h", "--help", "help"):
-        sys.stdout.write(USAGE)
-        return 0 if given else 2
-    if command == "--version":
-        from kafkastore._core import __version__
+    name = given[0] if given else ""
+    if name == "broker" and not {"-h", "--help"} & set(given):
+        from kafkastore.cli import broker
 
-        sys.stdout.write(f"kafkastore {__version__}\n")
-        return 0
-    if command not in COMMANDS:
-        sys.stderr.write(f"kafkastore: there is no command {command}; see kafkastore --help\n")
-        return 2
-    return _run_command(import_module(f"kafkastore.cli.{command}"), command, given[1:])
+        return broker.main(given[1:])
+    if name.startswith("kafka-"):
+        from kafkastore.cli.kafka import run
+
+        return run.run(name, given[1:])
+    return _clicked(given)
 
 
-def _run_command(module: ModuleType, command: str, arguments: list[str]) -> int:
-    """What all commands have in common: help, and command lines that cannot be understood."""
-    if {"-h", "--help"} & set(arguments):
-        sys.stdout.write(module.USAGE)
-        return 0
-    if not arguments and command in NEED_ARGUMENTS:
-        sys.stderr.write(module.USAGE)
-        return 2
+def _clicked(given: list[str]) -> int:
+    """Runs a command that click parses; what it raises becomes one sentence on stderr and an exit status."""
+    import click
+
+    from kafkastore.cli.commands import root
+    from kafkastore.cli.outcome import RefusedError
+    from kafkastore.cli.scan_sentences import option_names
+    from kafkastore.errors import KafkastoreError
+
     try:
-        status: int = module.main(arguments)
-    except UsageError as error:
-        sys.stderr.write(f"kafkastore {command}: {error}\n{'' if command in ARE_LONG else chr(10) + module.USAGE}")
-        return 2
-    return status
+        status = root.main(given, prog_name="kafkastore", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.ctx.get_help(), err=True)
+        return MISUSED
+    except click.UsageError as error:
+        path = "kafkastore" if error.ctx is None else error.ctx.command_path
+        _tell(path, f"{_sentence(error.format_message())}; see {path} --help")
+        return MISUSED
+    except click.exceptions.Abort:  # Ctrl-C, or the end of the input, where a question was asked
+        raise KeyboardInterrupt from None
+    except RefusedError:
+        return 1
+    except KafkastoreError as error:
+        _tell(_path(given), option_names(error.client_message))
+        return 1
+    return status if isinstance(status, int) else 0
+
+
+def _path(given: list[str]) -> str:
+    """The command's name, without its options."""
+    from itertools import takewhile
+
+    return " ".join(["kafkastore", *takewhile(lambda word: not word.startswith("-"), given[:2])])
+
+
+def _tell(path: str, sentence: str) -> None:
+    from kafkastore.cli.output import printable
+
+    with suppress(OSError):
+        sys.stderr.write(f"{path}: {printable(sentence)}\n")
+
+
+def _sentence(text: str) -> str:
+    return text.strip().removesuffix(".").replace("\n", " ")
 
 
 def _unwritten(given: list[str], error: OSError) -> int:

@@ -7,21 +7,27 @@ from __future__ import annotations
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
+from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.interbroker.client import BrokerClient
 from kafkastore.interbroker.command_config import read_command_config
 from kafkastore.interbroker.unreachable import BrokerUnreachableError
+from kafkastore.messages import OutgoingRequest, request_versions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
-    from kafkastore.errors import KafkastoreError
     from kafkastore.interbroker.command_config import CommandConfig
-    from kafkastore.messages import OutgoingRequest
 
     Address = tuple[str, int]
 
 TIMEOUT_MS: Final = 10_000
 """The timeout of one request."""
+
+
+class UnsupportedApiError(KafkastoreError):
+    """A broker is too old, or too new, for a request."""
+
+    code = ErrorCode.UNSUPPORTED_VERSION
 
 
 class Brokers:
@@ -37,6 +43,7 @@ class Brokers:
         self._dialer = read_command_config(command_config)
         self._servers = servers
         self._clients: dict[Address, BrokerClient] = {}
+        self._served: dict[Address, dict[int, tuple[int, int]]] = {}
 
     async def aclose(self) -> None:
         for client in self._clients.values():
@@ -63,12 +70,49 @@ class Brokers:
         except BrokerUnreachableError as error:
             raise self.error(error.client_message) from None
 
+    async def served_by(self, host: str, port: int) -> dict[int, tuple[int, int]]:
+        """The versions that a broker serves (KIP-35): the lowest and the highest by API key. Raises :attr:`error`."""
+        served = self._served.get((host, port))
+        if served is None:  # every broker knows version 0
+            answer = await self._send(host, port, OutgoingRequest("ApiVersions", 0, {}))
+            served = {one.api_key: (one.min_version, one.max_version) for one in answer.api_keys}
+            self._served[host, port] = served
+        return served
+
+    async def _ask_broker_at(
+        self,
+        server: Address,
+        api: str,
+        fields: Mapping[str, Any],
+        *,
+        timeout_ms: int = TIMEOUT_MS,
+        highest: int | None = None,
+    ) -> Any:
+        """The answer of one broker, in the highest version that both know, up to ``highest``. Raises :attr:`error`, and
+        UnsupportedApiError."""
+        low, high = request_versions(api)
+        high = high if highest is None else highest
+        served = await self.served_by(*server)
+        request = OutgoingRequest(api, high, fields)
+        lowest, latest = served.get(request.api_key, (0, -1))
+        version = min(high, latest)
+        if version < max(low, lowest):
+            raise UnsupportedApiError(f"{_text(server)} does not serve {api} in a version that is known here")
+        try:
+            return await self._send(*server, request._replace(version=version), timeout_ms)
+        except ValueError as error:  # a field that the broker's version has not
+            raise UnsupportedApiError(f"{_text(server)} serves {api} up to version {version} only: {error}") from None
+
     async def _ask_any(self, request: OutgoingRequest, timeout_ms: int = TIMEOUT_MS) -> Any:
+        """The answer of the first server that gives one. Raises :attr:`error`."""
+        return await self._first_answer(lambda server: self._send(*server, request, timeout_ms))
+
+    async def _first_answer(self, ask: Callable[[Address], Awaitable[Any]]) -> Any:
         """The answer of the first server that gives one, which is asked first the next time. Raises :attr:`error`."""
         failures = []
         for server in list(self._servers):
             try:
-                answer = await self._send(*server, request, timeout_ms)
+                answer = await ask(server)
             except self.error as error:
                 failures.append(error.client_message)
                 continue
@@ -79,3 +123,8 @@ class Brokers:
             f"{self.key}: no broker answers ({'; '.join(failures)}); name one that runs, and check security.protocol, "
             "sasl.* and ssl.* where it is secured"
         )
+
+
+def _text(server: Address) -> str:
+    host, port = server
+    return f"{host}:{port}"

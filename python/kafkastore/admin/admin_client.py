@@ -1,0 +1,239 @@
+"""Asks a running cluster, whoever runs it: each request goes to the broker that answers it, in the highest version that
+both know (Kafka 2.1 and later).
+
+What Kafka's own Admin does by itself is done here: the controller, coordinators and leaders are looked up, and a
+request is sent again while its answer is an error that passes. What is asked is in the modules beside this one, a file
+for each noun; they take an :class:`AdminClient` and return named tuples. Nothing here prints.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+
+from kafkastore import errors
+from kafkastore._core import error_codes
+from kafkastore.admin.cluster_client import AdminError, ClusterBroker
+from kafkastore.errors import ErrorCode, KafkastoreError, plain_name
+from kafkastore.interbroker.cluster import TIMEOUT_MS, Brokers
+from kafkastore.messages import OutgoingRequest
+from kafkastore.scanning.broker_offsets import parse_servers
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+
+    from kafkastore.interbroker.command_config import CommandConfig
+
+    Partition = tuple[str, int]
+
+T = TypeVar("T")
+K = TypeVar("K")
+
+LIMIT_S: Final = 60.0
+"""Kafka's default.api.timeout.ms: how long a request is sent again."""
+RETRY_S: Final = 0.1
+"""Kafka's retry.backoff.ms."""
+WORK_MS: Final = 30_000
+"""How long a broker may take for a request that changes something (Kafka's request.timeout.ms)."""
+GROUP_KEY: Final = 0
+TRANSACTION_KEY: Final = 1
+NONE: Final = ErrorCode.NONE
+FIND_ONE: Final = 3
+"""The last version of FindCoordinator for one key."""
+QUIET: Final = {
+    "allow_auto_topic_creation": False,
+    "include_cluster_authorized_operations": False,
+    "include_topic_authorized_operations": False,
+}
+"""Of Metadata: to ask for a topic does not make it, and nothing is asked beside it."""
+
+
+class KafkaError(AdminError):
+    """A broker's refusal: ``code`` is Kafka's error code, the message what the broker said, or Kafka's own text."""
+
+    def __init__(self, code: int, message: str | None = None) -> None:
+        super().__init__(message or kafka_text(code), int(code))
+
+    @property
+    def name(self) -> str:
+        """Kafka's name of the error, such as ``TOPIC_ALREADY_EXISTS``."""
+        return plain_name(self.code) or f"error {self.code}"
+
+    @property
+    def java_class(self) -> str:
+        """The exception of Kafka's Java clients, without its package."""
+        return _facts().get(self.code, _facts()[ErrorCode.UNKNOWN_SERVER_ERROR])[1]
+
+    @property
+    def passes(self) -> bool:
+        """Whether the same request may get another answer soon: Kafka's clients send it again by themselves. That a
+        topic is unknown does not pass: it is what was asked for."""
+        return self.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and _facts().get(self.code, (False, ""))[0]
+
+
+@cache
+def _facts() -> dict[int, tuple[bool, str]]:
+    return {code: (passes, exception) for code, _, passes, exception in error_codes()}
+
+
+@cache
+def _kafka_texts() -> dict[int, str]:
+    kinds = (kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, KafkastoreError))
+    return {kind.code: kind.text for kind in kinds}
+
+
+def kafka_text(code: int) -> str:
+    """What Kafka's clients say of an error that comes without a message."""
+    return _kafka_texts().get(int(code)) or plain_name(int(code)) or f"error {code}"
+
+
+class ClusterMetadata(NamedTuple):
+    """What Metadata says of the whole cluster. ``controller`` is the broker that takes requests for the controller;
+    -1 when there is none."""
+
+    cluster_id: str | None
+    controller: int
+    brokers: dict[int, ClusterBroker]
+
+
+class AdminClient(Brokers):
+    """See the module. Used as ``async with AdminClient(...).within() as client``."""
+
+    key = "--bootstrap-server"
+    client_id = "kafkastore-admin"
+    error = AdminError
+
+    def __init__(
+        self, bootstrap_servers: str, command_config: CommandConfig = None, *, limit_s: float = LIMIT_S
+    ) -> None:
+        """Raises AdminError or ConfigError for servers and keys that mean nothing; connects to nothing."""
+        try:
+            servers = parse_servers(bootstrap_servers)
+        except ValueError as error:
+            raise AdminError(f"{self.key}: {str(error).removeprefix('bootstrap_servers: ')}") from None
+        super().__init__(servers, command_config)
+        self.limit_s = limit_s
+        self._known: ClusterMetadata | None = None
+        self._coordinators: dict[tuple[int, str], int] = {}
+
+    # ---- who answers
+    async def cluster(self, *, is_fresh: bool = False) -> ClusterMetadata:
+        """The brokers that are alive. Raises AdminError."""
+        if self._known is None or is_fresh:
+            answer = await self.ask_any("Metadata", {"topics": (), **QUIET})
+            self.learn_cluster(answer)
+        assert self._known is not None
+        return self._known
+
+    def learn_cluster(self, metadata: Any) -> None:
+        """What an answer to Metadata says of the brokers."""
+        self._learn(metadata.brokers)
+        brokers = {one.node_id: ClusterBroker(one.host, one.port, one.rack) for one in metadata.brokers}
+        self._known = ClusterMetadata(metadata.cluster_id, metadata.controller_id, brokers)
+
+    async def ask_any(
+        self, api: str, fields: Mapping[str, Any], *, timeout_ms: int = TIMEOUT_MS, highest: int | None = None
+    ) -> Any:
+        """The answer of the first server that gives one, in a version up to ``highest``. Raises AdminError."""
+        return await self._first_answer(
+            lambda server: self._ask_broker_at(server, api, fields, timeout_ms=timeout_ms, highest=highest)
+        )
+
+    async def ask_broker(self, node: int, api: str, fields: Mapping[str, Any], *, timeout_ms: int = TIMEOUT_MS) -> Any:
+        """The answer of one broker. Raises AdminError, also when it is not alive."""
+        broker = (await self.cluster()).brokers.get(node) or (await self.cluster(is_fresh=True)).brokers.get(node)
+        if broker is None:
+            alive = ", ".join(map(str, sorted((await self.cluster()).brokers)))
+            raise AdminError(f"broker {node} is not alive (alive are {alive})")
+        return await self._ask_broker_at((broker.host, broker.port), api, fields, timeout_ms=timeout_ms)
+
+    async def ask_controller(self, api: str, fields: Mapping[str, Any], *, timeout_ms: int = TIMEOUT_MS) -> Any:
+        """The answer of the controller, or of the broker that passes requests on to it. Raises AdminError."""
+        controller = (await self.cluster()).controller
+        if controller < 0:
+            raise KafkaError(ErrorCode.NOT_CONTROLLER, "the cluster has no controller")
+        return await self.ask_broker(controller, api, fields, timeout_ms=timeout_ms)
+
+    async def serves(self, api: str, version: int) -> bool:
+        """Whether the controller takes a request in this version. Raises AdminError."""
+        cluster = await self.cluster()
+        controller = cluster.brokers.get(cluster.controller)
+        if controller is None:
+            return False
+        served = await self.served_by(controller.host, controller.port)
+        return served.get(OutgoingRequest(api, version, {}).api_key, (0, -1))[1] >= version
+
+    async def coordinator(self, kind: int, key: str) -> int:
+        """The broker that coordinates a group (:data:`GROUP_KEY`) or a transactional id (:data:`TRANSACTION_KEY`).
+        Raises KafkaError, also while there is none."""
+        known = self._coordinators.get((kind, key))
+        if known is not None:
+            return known
+        found = await self.ask_any("FindCoordinator", {"key_type": kind, "key": key}, highest=FIND_ONE)
+        check(found)
+        self._coordinators[kind, key] = found.node_id
+        return int(found.node_id)
+
+    async def ask_coordinator(self, kind: int, key: str, api: str, fields: Mapping[str, Any]) -> Any:
+        """The answer of a group's or a transactional id's coordinator. Raises KafkaError, AdminError."""
+        return await self.ask_broker(await self.coordinator(kind, key), api, fields)
+
+    # ---- again
+    async def until_done(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        """What ``attempt`` returns at last: it is called again while it raises a KafkaError that passes, after the
+        controller and the coordinators are looked up anew, for ``limit_s``. Raises its last error."""
+        deadline = asyncio.get_running_loop().time() + self.limit_s
+        while True:
+            try:
+                return await attempt()
+            except KafkaError as error:
+                if not error.passes or asyncio.get_running_loop().time() > deadline:
+                    raise
+            await self._before_next_attempt()
+
+    async def settled(
+        self, keys: Iterable[K], attempt: Callable[[list[K]], Awaitable[dict[K, KafkaError]]]
+    ) -> dict[K, KafkaError]:
+        """What of the keys is refused at last: ``attempt`` returns the refusals of those that it gets, and gets those
+        again whose refusal passes, as :meth:`until_done`."""
+        deadline = asyncio.get_running_loop().time() + self.limit_s
+        refused: dict[K, KafkaError] = {}
+        asked = list(keys)
+        while asked:
+            answer = await attempt(asked)
+            is_late = asyncio.get_running_loop().time() > deadline
+            asked = [] if is_late else [key for key in asked if key in answer and answer[key].passes]
+            refused |= {key: error for key, error in answer.items() if key not in asked}
+            if asked:
+                await self._before_next_attempt()
+        return refused
+
+    async def _before_next_attempt(self) -> None:
+        self._coordinators.clear()
+        self._known = None
+        await asyncio.sleep(RETRY_S)
+
+    async def of_every_broker(
+        self, api: str, fields: Mapping[str, Any], nodes: Collection[int] | None = None
+    ) -> dict[int, Any]:
+        """The answers of these brokers, or of all that are alive, asked at the same time. Raises AdminError when one
+        does not answer."""
+        asked = sorted((await self.cluster()).brokers) if nodes is None else list(nodes)
+        answers = await asyncio.gather(*(self.ask_broker(node, api, fields) for node in asked))
+        return dict(zip(asked, answers, strict=True))
+
+
+def refusals(rows: Iterable[tuple[K, Any]]) -> dict[K, KafkaError]:
+    """Those of the rows of an answer that are refusals, by their keys."""
+    return {
+        key: KafkaError(row.error_code, getattr(row, "error_message", None))
+        for key, row in rows
+        if row.error_code != NONE
+    }
+
+
+def check(answer: Any) -> None:
+    """Raises KafkaError when the answer, or a row of one, is a refusal."""
+    if answer.error_code != NONE:
+        raise KafkaError(answer.error_code, getattr(answer, "error_message", None))

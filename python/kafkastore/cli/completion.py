@@ -1,0 +1,64 @@
+"""Words that a shell offers: names from the cluster that the command line, the environment or the profile names.
+
+click asks for them in a process of its own (``_KAFKASTORE_COMPLETE``). A cluster that does not answer at once offers
+nothing, and nothing is printed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import click
+from click.shell_completion import CompletionItem
+
+from kafkastore.errors import KafkastoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from kafkastore.admin.admin_client import AdminClient
+
+LIMIT_S: Final = 1.0
+
+
+class ClusterName(click.ParamType[str]):
+    """A name of something in the cluster; any text is taken."""
+
+    def __init__(self, name: str, names: Callable[[AdminClient], Awaitable[list[str]]]) -> None:
+        self.name = name
+        self._names = names
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """The names that begin so."""
+        given = ctx.params.get(param.name or "") or ()
+        return [CompletionItem(name) for name in self._known(ctx) if name.startswith(incomplete) and name not in given]
+
+    def _known(self, ctx: click.Context) -> list[str]:
+        import asyncio
+
+        from kafkastore.cli.cluster_options import settings_of
+
+        async def within_limit(client: AdminClient) -> list[str]:
+            async with asyncio.timeout(LIMIT_S):
+                return sorted(await self._names(client))
+
+        given = ctx.params
+        try:
+            settings = settings_of(
+                given.get("bootstrap_server"),
+                given.get("command_config"),
+                given.get("profile"),
+                given.get("properties") or (),
+            )
+            return settings.ask(within_limit)
+        except (KafkastoreError, OSError, click.UsageError):
+            return []
+
+
+async def _topics(client: AdminClient) -> list[str]:
+    from kafkastore.admin.topics import all_topics
+
+    return list(await all_topics(client))
+
+
+TOPIC: Final = ClusterName("topic", _topics)

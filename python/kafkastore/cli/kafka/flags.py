@@ -1,0 +1,83 @@
+"""Flags as most of Kafka's tools read them: ``--name value``, ``--name=value``, ``-name value``; no abbreviations;
+words that are no flags are passed over.
+
+The tools whose flags Kafka reads with a copy of Python's argparse (``kafka-transactions``, ``kafka-storage`` and some
+more) use argparse as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+class FlagsError(Exception):
+    """A command line that is not understood: its sentence, and the help behind it, go to stderr; exit status 1."""
+
+
+class Flags(argparse.ArgumentParser):
+    """See the module."""
+
+    def __init__(self, tool: str, purpose: str) -> None:
+        super().__init__(prog=tool, description=purpose, add_help=False, allow_abbrev=False)
+        self.add("--help", is_switch=True, help="Print usage information.")
+        self.add("--version", is_switch=True, help="Display Kafka version.")
+
+    def add(
+        self,
+        name: str,
+        metavar: str | None = None,
+        *,
+        is_switch: bool = False,
+        is_repeated: bool = False,
+        type: Callable[[str], Any] = str,  # noqa: A002 - argparse's name
+        default: Any = None,
+        help: str = "",  # noqa: A002 - argparse's name
+    ) -> None:
+        """A flag with a value, without one (``is_switch``), or one that may be given again, whose values are a list."""
+        if is_switch:
+            self.add_argument(name, action="store_true", help=help)
+            return
+        # the last one counts, as with Kafka's
+        action = "append" if is_repeated else "store"
+        self.add_argument(name, metavar=metavar, action=action, type=type, default=default, help=help)
+
+    def read(self, arguments: Sequence[str]) -> argparse.Namespace:
+        """The flags by name, ``-`` as ``_``. Raises FlagsError."""
+        known = self._option_string_actions
+        words = [
+            f"-{word}" if word[:1] == "-" != word[1:2] and f"-{word.partition('=')[0]}" in known else word
+            for word in arguments
+        ]
+        found, others = self.parse_known_args(words)
+        for word in others:
+            if word.startswith("-") and len(word) > 1:
+                raise FlagsError(f"{word.partition('=')[0].lstrip('-')} is not a recognized option")
+        return found
+
+    def error(self, message: str) -> NoReturn:
+        raise FlagsError(message)
+
+    def require(self, given: argparse.Namespace, *names: str) -> None:
+        """Raises FlagsError for the first of these flags that is missing."""
+        for name in names:
+            if not is_given(given, name):
+                raise FlagsError(f'Missing required argument "[{name}]"')
+
+    def forbid(self, given: argparse.Namespace, name: str, *others: str) -> None:
+        """Raises FlagsError for the first of ``others`` that is given beside ``name``."""
+        for other in others:
+            if is_given(given, name) and is_given(given, other):
+                raise FlagsError(f'Option "[{name}]" can\'t be used with option "[{other}]"')
+
+    def print_usage_and_why(self, why: str) -> None:
+        sys.stderr.write(f"{why}\n{self.format_help()}")
+
+
+def is_given(flags: argparse.Namespace, name: str) -> bool:
+    """Whether a flag is on the command line."""
+    return getattr(flags, name.replace("-", "_")) not in (None, False)

@@ -1,0 +1,68 @@
+"""Runs one of Kafka's tools by its name, and ends it as Kafka's does: exit status 0, or 1 with a sentence on stderr.
+
+Each tool is a module with ``FLAGS`` (a :class:`Flags`, or an argparse parser) and ``main(arguments)``, which returns
+the exit status.
+"""
+
+from __future__ import annotations
+
+import sys
+from datetime import datetime
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from kafkastore.cli.kafka.flags import FlagsError
+from kafkastore.errors import KafkastoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from kafkastore.admin.admin_client import AdminClient
+
+T = TypeVar("T")
+
+KAFKA_VERSION: Final = "4.4.0"
+"""What the tools print for ``--version``: scripts ask for it."""
+PREFIX: Final = "kafka-"
+SUFFIX: Final = ".sh"
+
+
+def run(tool: str, arguments: list[str]) -> int:
+    """The exit status of a tool, whose name may end in ``.sh``."""
+    module = import_module(f"kafkastore.cli.kafka.{module_of(tool)}")
+    try:
+        status: int = module.main(arguments)
+    except FlagsError as error:
+        module.FLAGS.print_usage_and_why(str(error))
+        return 1
+    except KafkastoreError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    return status
+
+
+def module_of(tool: str) -> str:
+    """``kafka-console-consumer.sh`` is ``console_consumer``."""
+    return tool.removeprefix(PREFIX).removesuffix(SUFFIX).replace("-", "_")
+
+
+def ask(bootstrap_server: str, command_config: str | None, work: Callable[[AdminClient], Awaitable[T]]) -> T:
+    """What ``work`` returns, which gets a client of the cluster. Raises KafkastoreError."""
+    import asyncio
+
+    from kafkastore.admin.admin_client import AdminClient
+    from kafkastore.cli.profiles import read_client_properties
+
+    properties = {} if command_config is None else read_client_properties("--command-config", command_config)
+
+    async def asked() -> T:
+        async with AdminClient(bootstrap_server, properties).within() as client:
+            return await work(client)
+
+    return asyncio.run(asked())
+
+
+def log_error(text: str, logger: str) -> None:
+    """A line on stderr as Kafka's tools log it."""
+    moment = datetime.now().astimezone()
+    sys.stderr.write(f"[{moment:%Y-%m-%d %H:%M:%S},{moment.microsecond // 1000:03d}] ERROR {text} ({logger})\n")
