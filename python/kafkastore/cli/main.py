@@ -42,9 +42,9 @@ def main(arguments: list[str] | None = None) -> int:
     return _written(given, status)
 
 
-def kafka_tool(tool: str) -> int:
-    """Runs one of Kafka's tools, as an entry point of its name does."""
-    return main([tool, *sys.argv[1:]])
+def kafka_tool() -> int:
+    """Runs one of Kafka's tools, whose name the process was started by."""
+    return main([os.path.basename(sys.argv[0]), *sys.argv[1:]])
 
 
 def _run(given: list[str]) -> int:
