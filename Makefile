@@ -355,7 +355,7 @@ format: $(TESTS_BIN)/.requirements ## cargo fmt, ruff format
 	$(TESTS_BIN)/ruff check --fix --quiet $(PYTHON_FOLDERS)
 	$(TESTS_BIN)/ruff format --quiet $(PYTHON_FOLDERS)
 
-docs: test-builds ## writes what pages have from programs: APIs, keys, metrics, figures, the tree of folders
+docs: test-builds ## writes what pages have from programs: APIs, keys, metrics, the man page, figures, the tree
 	PYTHONPATH=tests $(TESTS_BIN)/python -m tidy.generated
 
 schema: ## writes the stubs of Kafka's messages anew, for mypy

@@ -11,7 +11,7 @@ import threading
 
 from control.measure import Holds
 
-from kafkastore.cli import broker
+from kafkastore.cli import main
 
 
 def _answer(holds: Holds) -> None:
@@ -22,4 +22,4 @@ def _answer(holds: Holds) -> None:
 
 if __name__ == "__main__":
     threading.Thread(target=_answer, args=(Holds(),), daemon=True).start()
-    sys.exit(broker.main(sys.argv[1:]))
+    sys.exit(main.main(["broker", *sys.argv[1:]]))

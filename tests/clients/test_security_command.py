@@ -3,6 +3,8 @@ names what other configurations leave open."""
 
 from __future__ import annotations
 
+import json
+import os
 import socket
 import ssl
 import stat
@@ -80,6 +82,25 @@ def produce(settings: dict[str, Any], topic: str) -> KafkaError | None:
     return errors[0] if errors else KafkaError(KafkaError._MSG_TIMED_OUT)
 
 
+def topics_by_profile(settings: dict[str, Any], home: Path, other: list[str]) -> str:
+    """What ``kafkastore topics list`` prints with a profile of these keys, which serves another program as well."""
+
+    def ran(*command: str) -> str:
+        environment = {**os.environ, "XDG_CONFIG_HOME": str(home), "KAFKASTORE_PROFILE": "one"}
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    (home / "kafkastore/profiles/one.properties").unlink(missing_ok=True)
+    keys = [f"-X{key}={value}" for key, value in settings.items()]
+    ran(executable(), "profile", "create", "one", "-b", settings["bootstrap.servers"], *keys)
+    path = ran(executable(), "profile", "path").strip()
+    if other:
+        assert 'topic "orders"' in ran(*(path if word == "PROFILE" else word for word in other))
+    names = json.loads(ran(executable(), "topics", "list", "--json"))
+    return "".join(f"{one['name']}\n" for one in names)
+
+
 def test_what_init_makes_lets_in_its_users_and_nobody_else(
     made: tuple[Path, int], java: JavaTools, tmp_path: Path
 ) -> None:
@@ -132,6 +153,11 @@ def test_what_init_makes_lets_in_its_users_and_nobody_else(
             capture_output=True, text=True, timeout=30, check=True,
         )  # fmt: skip
         assert 'topic "orders"' in listed.stdout
+        for settings in (admin, by_certificate):
+            assert topics_by_profile(settings, tmp_path, ["kcat", "-F", "PROFILE", "-L"]) == "orders\n"
+        assert topics_by_profile(conf(config) | {"bootstrap.servers": f"localhost:{port}"}, tmp_path, []) == "orders\n"
+        java_list = java.tool("kafka-topics", *to[:3], str(tmp_path / "kafkastore/profiles/one.properties"), "--list")
+        assert "orders" in java_list.out
         with pytest.raises(KafkaException):
             AdminClient({**client, "sasl.password": "wrong", "log_level": 0}).list_topics(timeout=3)
         without = {name: value for name, value in by_certificate.items() if "certificate" not in name}
@@ -291,13 +317,6 @@ def test_what_cannot_be_added_is_told_in_one_sentence_and_changes_nothing(
     assert done.stderr.count("\n") == 1
     now = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and "data" not in path.parts}
     assert now == before
-
-
-@pytest.mark.parametrize("arguments", [[], ["init"], ["init", "--nonsense"], ["destroy"]])
-def test_wrong_usage_is_told_with_the_usage(arguments: list[str]) -> None:
-    done = security(*arguments)
-    assert done.returncode == 2
-    assert "usage: kafkastore security init" in done.stderr
 
 
 @pytest.mark.parametrize(

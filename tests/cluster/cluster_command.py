@@ -39,6 +39,6 @@ def refused(*args: str) -> str:
         process.kill()
     assert process.returncode == 1, (args, out, err)
     assert not out
-    assert err.startswith("kafkastore cluster: ")
+    assert err.startswith(f"kafkastore cluster {args[0]}: ")
     assert err.count("\n") == 1, err
     return err

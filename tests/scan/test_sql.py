@@ -259,10 +259,10 @@ def test_mistakes_in_a_query_are_one_sentence(
     [
         (["select 1"], 2, "no directory is given; name the entries of log.dirs after the query"),
         (["select 1", "missing"], 1, "missing: No such file or directory"),
-        (["select 1", ".", "--format", "xml"], 2, "invalid choice: 'xml'"),
+        (["select 1", ".", "--format", "xml"], 2, "'xml' is not one of 'table', 'csv'"),
         (["select 1", ".", "--format", "parquet"], 2, "--format parquet needs --output FILE"),
         (["select 1", ".", "--param", "x"], 2, "'x' is no NAME=VALUE"),
-        (["select 1", ".", "--max-rows", "0"], 2, "'0' is no number from 1 to"),
+        (["select 1", ".", "--max-rows", "0"], 2, "0 is not in the range 1<=x<=1000000"),
         (["select 1", ".", "--bootstrap-server"], 2, "--bootstrap-server"),
     ],
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import kafkastore
-from kafkastore.cli import dump
+from kafkastore.cli import main as cli
 
 RECORDS = 250  # of topic samples
 CHECKPOINT = "replication-offset-checkpoint"
@@ -62,7 +62,7 @@ def test_dump_says_what_the_checkpoint_keeps_back_and_how_to_see_it(
     log_dir: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     forget_high_watermarks(log_dir)
-    assert dump.main([str(log_dir), "samples"]) == 0
+    assert cli.main(["dump", str(log_dir), "samples"]) == 0
     printed = capfd.readouterr()
     assert printed.out == ""
     assert printed.err.startswith(f"kafkastore dump: {RECORDS} offsets of samples-0 are in the files and are left out")
@@ -71,7 +71,7 @@ def test_dump_says_what_the_checkpoint_keeps_back_and_how_to_see_it(
 
 
 def test_dump_of_everything_says_nothing(log_dir: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert dump.main([str(log_dir), "samples"]) == 0
+    assert cli.main(["dump", str(log_dir), "samples"]) == 0
     printed = capfd.readouterr()
     assert printed.out.count("\n") == RECORDS
     assert printed.err == ""

@@ -11,12 +11,12 @@ from pyspark.sql import SparkSession
 
 from clients.conftest import START_TIME_MS
 from kafkastore.cli import spark_replay
-from kafkastore.cli.spark_arguments import parse
 from kafkastore.spark.pipeline.replay import OffsetRange, Replay, _pieces, plan_replay, replay_topic
 from kafkastore.spark.pipeline.session import PipelineError
 from peer.broker_factory import BrokerFactory
 from peer.topics import create_topic, read_topic
 from spark.conftest import SMALL_SEGMENTS, Record, Written, produce
+from spark.verb_arguments import parsed
 
 FROM_MS, TO_MS = START_TIME_MS + 300_000, START_TIME_MS + 900_000
 
@@ -28,7 +28,7 @@ def test_a_dry_run_says_what_a_slice_of_time_has_and_copies_nothing(
     bounds = [f"startingTimestamp={FROM_MS}", f"endingTimestamp={TO_MS}"]
     options = [part for bound in bounds for part in ("--option", bound)]
     log_dirs = list(map(str, written.log_dirs))
-    asked = parse("replay", spark_replay.add_arguments, [*log_dirs, *given, *options])
+    asked = parsed(spark_replay.command, *log_dirs, *given, *options)
     assert spark_replay.run(spark, asked, spark_replay.understand(asked)) == 0
     rows = [one for one in written.records["flights"] if FROM_MS <= one.timestamp_ms < TO_MS]
     counts = Counter(one.partition for one in rows)

@@ -15,9 +15,9 @@ from pyspark.sql import SparkSession
 
 from clients.conftest import CODECS
 from kafkastore.cli import spark_stats
-from kafkastore.cli.spark_arguments import parse
 from kafkastore.spark.pipeline.stats import TopicStats, topic_stats
 from spark.conftest import Record, Written
+from spark.verb_arguments import parsed
 
 BATCH_HEAD = struct.Struct(">qiibIhi")
 """Base offset, length, leader epoch, magic, CRC, attributes, last offset delta."""
@@ -102,7 +102,7 @@ def check_output(spark: SparkSession, written: Written, capsys: pytest.CaptureFi
     """Of the command, as JSON and as a table; a key that is no text is named in hexadecimal."""
     given = [*map(str, written.log_dirs), "--topic", "codecs,append-time"]
     for arguments in ([*given, "--json"], given):
-        asked = parse("stats", spark_stats.add_arguments, arguments)
+        asked = parsed(spark_stats.command, *arguments)
         assert spark_stats.run(spark, asked, spark_stats.understand(asked)) == 0
     codecs, append_time, head, *table = capsys.readouterr().out.splitlines()
     found = json.loads(codecs)

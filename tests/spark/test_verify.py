@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -15,10 +16,9 @@ from pyspark.sql import SparkSession
 from cluster.cluster import Cluster
 from kafkastore._core import BatchHeaders
 from kafkastore.cli import spark_verify
-from kafkastore.cli.spark_arguments import parse
-from kafkastore.cli.usage import UsageError
 from kafkastore.spark.pipeline.replicas import Finding
 from kafkastore.spark.pipeline.verify import verify_cluster
+from spark.verb_arguments import parsed
 
 PARTITIONS = 6
 RECORDS = 6000
@@ -99,7 +99,7 @@ def test_each_planted_damage_is_named(
     at = last_batch(other)
     flip(other, at + EPOCH_AT + 3)
     (one / "meta.properties").write_text((one / "meta.properties").read_text().replace("version=1", "version=9"))
-    asked = parse("verify", spark_verify.add_arguments, [str(one), str(two), str(three), "--json"])
+    asked = parsed(spark_verify.command, str(one), str(two), str(three), "--json")
     spark_verify.understand(asked)
     assert spark_verify.run(spark, asked, None) == 1
     *found, summary = map(json.loads, capsys.readouterr().out.splitlines())
@@ -156,9 +156,9 @@ def _end(lines: list[str]) -> int:
 
 
 def test_a_path_that_cannot_be_checked_is_wrong_usage(spark: SparkSession, healthy: list[Path]) -> None:
-    asked = parse("verify", spark_verify.add_arguments, [str(healthy[0]), "/nowhere"])
-    with pytest.raises(UsageError, match=r"/nowhere: No such file or directory; name the entries of log.dirs"):
+    asked = parsed(spark_verify.command, str(healthy[0]), "/nowhere")
+    with pytest.raises(click.UsageError, match=r"/nowhere: No such file or directory; name the entries of log.dirs"):
         spark_verify.run(spark, asked, None)
-    asked = parse("verify", spark_verify.add_arguments, [str(healthy[0]), "--topic", "nobody"])
-    with pytest.raises(UsageError, match="there is no topic nobody here"):
+    asked = parsed(spark_verify.command, str(healthy[0]), "--topic", "nobody")
+    with pytest.raises(click.UsageError, match="there is no topic nobody here"):
         spark_verify.run(spark, asked, None)

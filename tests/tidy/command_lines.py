@@ -47,11 +47,11 @@ def complaint_of_part(words: list[str]) -> str:
     """The same of a line with words left out: verbs and options exist, whatever is missing."""
     verbs = [word for word in words[:2] if re.fullmatch(r"[a-z][a-z-]+", word)]
     said = _outcome(tuple(verbs))
-    if isinstance(said, str) and "there is no command" in said:
+    if isinstance(said, str) and "No such command" in said:
         return said
     for option in sorted({word.partition("=")[0] for word in words if word.startswith("--")} - {"--help", "--version"}):
         said = _outcome((*verbs[:1], *verbs[1:], option, "1"), stops_before=True)
-        unknown = "unknown option" in said if isinstance(said, str) else option not in said
+        unknown = "No such option" in said if isinstance(said, str) else option not in said
         if unknown:
             return f"there is no option {option}"
     return ""
@@ -61,17 +61,21 @@ def complaint_of_part(words: list[str]) -> str:
 def _outcome(words: tuple[str, ...], *, stops_before: bool = False) -> str | frozenset[str]:
     """The sentence on stderr, or the options that the parser knows when it has understood the line (before it looks at
     the line with ``stops_before``)."""
-    from kafkastore.cli import broker, main, verbs
+    import click
+
+    from kafkastore.cli import broker_start, main
+    from kafkastore.cli.kafka.flags import Flags
 
     said = io.StringIO()
     with contextlib.ExitStack() as stack:
-        for owner, name in (
-            (argparse.ArgumentParser, "parse_args"),
-            (argparse.ArgumentParser, "parse_intermixed_args"),
-            (broker, "parse_arguments"),
-            (verbs, "_parse"),
+        for owner, name, options in (
+            (click.Command, "parse_args", _options_of_click),
+            (Flags, "read", _options_of_argparse),
+            (argparse.ArgumentParser, "parse_args", _options_of_argparse),
         ):
-            stack.enter_context(mock.patch.object(owner, name, _stopping(getattr(owner, name), stops_before)))
+            stopping = _stopping(getattr(owner, name), options, stops_before)
+            stack.enter_context(mock.patch.object(owner, name, stopping))
+        stack.enter_context(mock.patch.object(broker_start, "understood", return_value=None))
         stack.enter_context(contextlib.redirect_stderr(said))
         stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
         try:
@@ -81,13 +85,29 @@ def _outcome(words: tuple[str, ...], *, stops_before: bool = False) -> str | fro
     return said.getvalue().partition("\n")[0]
 
 
-def _stopping(parse: Callable[..., Any], stops_before: bool) -> Callable[..., Any]:
+def _options_of_click(command: Any, context: Any, _: Any) -> set[str] | None:
+    """None of a group, whose verbs have the options."""
+    import click
+
+    if isinstance(command, click.Group):
+        return None
+    return {name for one in command.get_params(context) for name in one.opts if name.startswith("-")}
+
+
+def _options_of_argparse(parser: argparse.ArgumentParser, *_: Any) -> set[str] | None:
+    return set(parser._option_string_actions)
+
+
+def _stopping(
+    parse: Callable[..., Any], options_of: Callable[..., set[str] | None], stops_before: bool
+) -> Callable[..., Any]:
     def parse_and_stop(*given: Any) -> Any:
-        parser = given[0] if isinstance(given[0], argparse.ArgumentParser) else None
-        options = set(parser._option_string_actions) if parser else set()
-        if parser is None or not stops_before:
+        options = options_of(*given)
+        if options is None:
+            return parse(*given)
+        if not stops_before:
             parse(*given)
-        raise UnderstoodError(options or {word for word in given[-1] if word.startswith("--")})
+        raise UnderstoodError(options)
 
     return parse_and_stop
 

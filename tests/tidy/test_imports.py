@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 PYTHON_RANKS = {
     "__main__": 23,
+    "cli.kafka": 23,
     "cli": 22,
     "console": 22,
     "testing": 22,

@@ -1,10 +1,12 @@
-"""Pages in which one looks things up have all of their kind: metrics, differences."""
+"""Pages in which one looks things up have all of their kind: metrics, commands, differences."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
+from tidy.man_page import PAGE as MAN_PAGE
+from tidy.man_page import page as man_page
 from tidy.metrics_page import PAGE as METRICS_PAGE
 from tidy.metrics_page import page as metrics_page
 from tidy.sources import ROOT
@@ -15,6 +17,10 @@ if TYPE_CHECKING:
 
 def test_page_of_metrics_has_the_names_and_labels_of_all_families() -> None:
     assert METRICS_PAGE.read_text() == metrics_page(), "run `make docs`"
+
+
+def test_man_page_has_the_help_of_all_commands() -> None:
+    assert MAN_PAGE.read_text() == man_page(), "run `make docs`"
 
 
 def test_every_difference_has_one_line_and_its_reason_under_the_same_id() -> None:

@@ -113,7 +113,7 @@ PLANTED = [
         test_commands.unknown_commands,
         "docs/a.md",
         "`kafkastore cluster state`",
-        ":1: kafkastore cluster state: kafkastore cluster: there is no command state",
+        ":1: kafkastore cluster state: kafkastore cluster: No such command 'state'",
         "`kafkastore cluster status`",
     ),
     Planted(
@@ -127,7 +127,7 @@ PLANTED = [
         test_commands.unknown_commands,
         "docs/a.md",
         "```sh\nkafkastore cluster add-brokers \\\n  --brokers 4\n```\n",
-        ":2: kafkastore cluster add-brokers --brokers 4: kafkastore cluster: add-brokers: the following",
+        ":2: kafkastore cluster add-brokers --brokers 4: kafkastore cluster add-brokers: Missing option",
         "```sh\nkafkastore cluster add-brokers --bootstrap-server a:1 --brokers 4  # four | five\n```\n",
     ),
     Planted(

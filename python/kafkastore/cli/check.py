@@ -12,71 +12,69 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from kafkastore.cli.arguments import Parser, whole_number
-from kafkastore.cli.usage import UsageError
+import click
+
+from kafkastore.cli.outcome import FailedError
+from kafkastore.cli.output import printable
+from kafkastore.cli.progress import Bar, Reading, progress_option
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Mapping
 
     from kafkastore._core import Check, CheckFinding, CheckProgress, CheckReport
     from kafkastore.spark.pipeline.replicas import Finding
     from kafkastore.spark.pipeline.verify import VerifyReport
 
-USAGE = """\
-usage: kafkastore check DIR... [options]
-
-Verifies log directories, partition directories or single .log files: every batch's length, magic, CRC and offsets,
-every entry of offset, time and transaction indexes, producer snapshots, checkpoints and names. Reads only, takes no
-lock, and may run beside a broker: what is written meanwhile is not judged.
-
-options:
-  --topic NAME       only this topic
-  --deep-iteration   also inflate and decode every record
-  --threads N        segments checked at a time (default: one for each core)
-  --json             one JSON object a line: faults, warnings and notes, then the summary
-  --no-progress      no progress bar (there is one only when stderr is a terminal)
-  -h, --help         show this text
-
-exit status: 0 no fault, 1 faults were found, 2 wrong usage or a path that cannot be checked
-"""
-
 _POLL_S = 0.1
-_BAR_WIDTH = 30
 
 
-def main(arguments: list[str]) -> int:
-    """Runs a check; returns the exit status, see USAGE. Raises UsageError."""
-    parsed = parse_arguments(arguments)
+@click.command("check")
+@click.argument("paths", metavar="DIR...", nargs=-1, type=click.Path())
+@click.option("--topic", metavar="NAME", help="Only this topic.")
+@click.option("--deep-iteration", "is_deep", is_flag=True, help="Also inflate and decode every record.")
+@click.option(
+    "--threads",
+    metavar="N",
+    type=click.IntRange(1, 1024),
+    help="Segments checked at a time.  [default: one for each core]",
+)
+@click.option(
+    "--json", "is_json", is_flag=True, help="One JSON object a line: faults, warnings and notes, then the summary."
+)
+@progress_option
+def command(
+    paths: tuple[str, ...],
+    topic: str | None,
+    is_deep: bool,
+    threads: int | None,
+    is_json: bool,
+    shows_progress: bool,
+) -> int:
+    """Verify every file of log directories; a broker may run meanwhile.
+
+    DIR is an entry of log.dirs, a partition's directory or a .log file. Looked at are every batch's length, magic, CRC
+    and offsets, every entry of offset, time and transaction indexes, producer snapshots, checkpoints and names. Reads
+    only and takes no lock: what a broker writes meanwhile is not judged.
+
+    Exit status: 0 no fault, 1 faults were found, 2 wrong usage or a path that cannot be checked.
+    """
+    if not paths:
+        raise click.UsageError(
+            "no directory is given; name an entry of log.dirs, a partition's directory or a .log file"
+        )
     from kafkastore._core import Check
 
-    check = Check(parsed.paths, topic=parsed.topic, threads=parsed.threads, deep=parsed.deep)
+    check = Check(list(paths), topic=topic, threads=threads or len(os.sched_getaffinity(0)), deep=is_deep)
     began = time.monotonic()
     try:
-        report = _run(check, parsed.progress and sys.stderr.isatty())
+        report = _run(check, shows_progress)
     except ValueError as error:
-        sys.stderr.write(f"kafkastore check: {error}\n")
-        return 2
+        raise FailedError(error, status=2) from None
     seconds = time.monotonic() - began
     for finding in report.findings:
-        sys.stdout.write(json_of(finding) if parsed.as_json else line_of(finding))
-    sys.stdout.write(summary_of(report, seconds, parsed.as_json))
+        sys.stdout.write(json_of(finding) if is_json else line_of(finding))
+    sys.stdout.write(summary_of(report, seconds, is_json))
     return 1 if report.faults else 0
-
-
-def parse_arguments(arguments: list[str]) -> argparse.Namespace:
-    """Parses the command line. Raises UsageError with one sentence."""
-    parser = Parser("check", "; see kafkastore check --help")
-    parser.add_argument("paths", metavar="DIR", nargs="*")
-    parser.add_argument("--topic")
-    parser.add_argument("--threads", type=whole_number(1, 1024), default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--deep-iteration", dest="deep", action="store_true")
-    parser.add_argument("--json", dest="as_json", action="store_true")
-    parser.add_argument("--no-progress", dest="progress", action="store_false")
-    parsed = parser.parse_intermixed_args(arguments)
-    if not parsed.paths:
-        raise UsageError("no directory is given; name an entry of log.dirs, a partition's directory or a .log file")
-    return parsed
 
 
 def _run(check: Check, shows_progress: bool) -> CheckReport:
@@ -93,41 +91,29 @@ def _run(check: Check, shows_progress: bool) -> CheckReport:
     thread = threading.Thread(target=run, name="check")
     thread.start()
     try:
-        while thread.is_alive():
-            thread.join(_POLL_S)
-            if shows_progress:
-                sys.stderr.write("\r" + _bar(check.progress()))
-                sys.stderr.flush()
+        with Bar(is_shown=shows_progress) as bar:
+            while thread.is_alive():
+                thread.join(_POLL_S)
+                bar.show(_reading(check.progress()))
     except KeyboardInterrupt:
         check.cancel()
         thread.join()
         raise
-    finally:
-        if shows_progress:
-            sys.stderr.write("\r\x1b[K")
     if failure:
         raise failure[0]
     return outcome[0]
 
 
-def _bar(progress: CheckProgress) -> str:
+def _reading(progress: CheckProgress) -> Reading:
     done, total = progress.bytes_walked, progress.bytes_in_all
-    part = min(done / total, 1.0) if total else 0.0
-    filled = round(part * _BAR_WIDTH)
-    bar = "#" * filled + "-" * (_BAR_WIDTH - filled)
     segments = f"{progress.segments_done} of {progress.segments_in_all} segments"
-    return f"[{bar}] {part:4.0%}  {done / 1e9:.2f} of {total / 1e9:.2f} GB, {segments}"
+    return Reading(done, total, f"{done / 1e9:.2f} of {total / 1e9:.2f} GB, {segments}")
 
 
 def line_of(finding: CheckFinding | Finding) -> str:
     """A finding as a line of text."""
     place = finding.path if finding.position is None else f"{finding.path} at {finding.position}"
-    return f"{finding.severity}: {_printable(place)}: {_printable(finding.message)}\n"
-
-
-def _printable(text: str) -> str:
-    """The text with control characters escaped: a file's name or contents may hold any."""
-    return text if text.isprintable() else "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+    return f"{finding.severity}: {printable(place)}: {printable(finding.message)}\n"
 
 
 def json_of(finding: CheckFinding | Finding) -> str:

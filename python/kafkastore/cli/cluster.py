@@ -6,132 +6,169 @@ anything.
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kafkastore.cli.progress import progress_option
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable
 
-USAGE = """\
-usage: kafkastore cluster create --folder DIR --brokers N [options]
-       kafkastore cluster status --bootstrap-server HOST:PORT
-       kafkastore cluster add-brokers --bootstrap-server HOST:PORT --brokers ID,ID,... [options]
-       kafkastore cluster remove-brokers --bootstrap-server HOST:PORT --brokers ID,ID,... [options]
-       kafkastore cluster rebalance --bootstrap-server HOST:PORT [options]
-       kafkastore cluster reassign --bootstrap-server HOST:PORT --reassignment-json-file FILE [options]
-       kafkastore cluster cancel --bootstrap-server HOST:PORT
+    Decorated = Callable[..., Any]
 
-create           writes DIR/broker-ID/server.properties for each of N brokers, in the DIR of others for the same
-                 cluster, and beside it the secret by which they know each other; starts nothing
-status           brokers, controller, partitions that want something, what moves and how far it is
-add-brokers      moves partitions onto brokers that run already, until all have as many replicas; the fewest bytes that
-                 do it
-remove-brokers   takes these brokers out of service, moves what they have to the others, and ends when they hold
-                 nothing: then they may be stopped. Nothing is placed on them again until add-brokers
-rebalance        moves partitions between the brokers that are in service, until all have as many replicas; the fewest
-                 bytes that do it
-reassign         moves partitions as a file says:
-                 {"version":1,"partitions":[{"topic":"T","partition":0,"replicas":[1,2]}]}
-cancel           ends all moves under way; what moves is again where it was
-
-options of create:
-  --hosts H,H,...      one for each broker, or one for all (default: 127.0.0.1)
-  --first-id N         node.id of the first (default: 1)
-  --first-port N       port of the first; the others on its host take the next (default: 9092)
-  --first-broker-port N  the same of the listener on which brokers reach each other (default: 1000 above --first-port)
-  --racks R,R,...      one for each broker
-  --installed-at DIR   where DIR will be on the brokers' hosts, when it is copied there (default: where it is)
-  --log-dirs D,D,...   of each broker, relative to its folder (default: data)
-  --zookeeper CONNECT  zookeeper.connect; without, one SQLite file in DIR, which works on one host only
-
-options of all but create:
-  --command-config FILE  a client.properties with security.protocol, sasl.* and ssl.*, as for Kafka's tools
-
-options of add-brokers, remove-brokers, rebalance and reassign:
-  --throttle BYTES     a second, on each broker and in each direction; taken away when the command has ended well
-  --dry-run            print the plan as a reassignment file, and do nothing
-  --no-progress        no progress bar (there is one only when stderr is a terminal)
-
-Ctrl-C, or a kill, ends the command and not the moves: run it again to go on, or cancel. Any broker of the cluster may
-be named; Apache Kafka's kafka-reassign-partitions.sh sees and does the same moves.
-
-exit status: 0 done, 1 refused or failed, with one sentence on stderr, 130 Ctrl-C
+EPILOG = """\
+Ctrl-C, or a kill, ends the command and not the moves: run it again to go on, or cancel.
 """
 
-COMMANDS = ("create", "status", "add-brokers", "remove-brokers", "rebalance", "reassign", "cancel")
+
+@click.group("cluster")
+def command() -> None:
+    """Prepare a cluster, look at one, move its partitions when brokers come or go.
+
+    Any broker of the cluster may be named; Apache Kafka's kafka-reassign-partitions.sh sees and does the same moves.
+
+    Exit status: 0 done, 1 refused or failed, with one sentence on stderr, 2 wrong usage, 130 Ctrl-C.
+    """
 
 
-def main(arguments: list[str]) -> int:
-    """Runs a command; returns the exit status, see USAGE."""
-    if not arguments:
-        sys.stderr.write(USAGE)
-        return 1
-    from kafkastore.cli.scan_sentences import option_names
-    from kafkastore.errors import KafkastoreError
+@command.command()
+@click.option("--folder", metavar="DIR", required=True, type=click.Path())
+@click.option("--brokers", metavar="N", required=True)
+@click.option(
+    "--hosts", metavar="H,H,...", default="127.0.0.1", show_default=True, help="One for each broker, or one for all."
+)
+@click.option("--first-id", metavar="N", default="1", show_default=True, help="node.id of the first.")
+@click.option(
+    "--first-port",
+    metavar="N",
+    default="9092",
+    show_default=True,
+    help="Port of the first; the others on its host take the next.",
+)
+@click.option(
+    "--first-broker-port",
+    metavar="N",
+    help="The same of the listener on which brokers reach each other.  [default: 1000 above --first-port]",
+)
+@click.option("--racks", metavar="R,R,...", help="One for each broker.")
+@click.option(
+    "--installed-at",
+    metavar="DIR",
+    help="Where DIR will be on the brokers' hosts, when it is copied there.  [default: where it is]",
+)
+@click.option(
+    "--log-dirs",
+    metavar="D,D,...",
+    default="data",
+    show_default=True,
+    help="Of each broker, relative to its folder.",
+)
+@click.option(
+    "--zookeeper",
+    metavar="CONNECT",
+    help="zookeeper.connect; without, one SQLite file in DIR, which works on one host only.",
+)
+def create(**given: Any) -> None:
+    """Write the files of N brokers, in the DIR of others for the same cluster.
 
-    try:
-        return _run(arguments[0], arguments[1:])
-    except KafkastoreError as error:
-        sys.stderr.write(f"kafkastore cluster: {option_names(error.client_message)}\n")
-        return 1
-    except KeyboardInterrupt:
-        sys.stderr.write(
-            "\nkafkastore cluster: stopped; what moves goes on: run the same again, or kafkastore cluster cancel\n"
-        )
-        raise
+    For each DIR/broker-ID/server.properties, and beside it the secret by which they know each other. Starts nothing.
+    """
+    from kafkastore.cli import cluster_create
+
+    cluster_create.run(cluster_create.CreateOptions(**given))
 
 
-def _run(command: str, given: list[str]) -> int:
-    from kafkastore.admin.cluster_client import AdminError
+def _reached(function: Decorated) -> Decorated:
+    """Adds the options that say which cluster."""
+    config = click.option(
+        "--command-config",
+        metavar="FILE",
+        type=click.Path(),
+        help="A client.properties with security.protocol, sasl.* and ssl.*, as for Kafka's tools.",
+    )
+    return click.option("--bootstrap-server", metavar="HOST:PORT", required=True)(config(function))
 
-    if command not in COMMANDS:
-        raise AdminError(f"there is no command {command}; the commands are {', '.join(COMMANDS)}")
-    options = _parser(command, AdminError).parse_args(given)
-    if command == "create":
-        from kafkastore.cli import cluster_create
 
-        return cluster_create.run(options)
-    if command == "status":
-        from kafkastore.cli import cluster_status
+def _moving(function: Decorated) -> Decorated:
+    """Adds the options of verbs that move partitions."""
+    throttle = click.option(
+        "--throttle",
+        metavar="BYTES",
+        default="0",
+        help="A second, on each broker and in each direction; taken away when the command has ended well.",
+    )
+    dry_run = click.option("--dry-run", is_flag=True, help="Print the plan as a reassignment file, and do nothing.")
+    return _reached(throttle(dry_run(progress_option(function))))
 
-        return cluster_status.run(options)
+
+_BROKERS = click.option("--brokers", metavar="ID,ID,...", required=True)
+
+
+@command.command()
+@_reached
+def status(bootstrap_server: str, command_config: str | None) -> None:
+    """Brokers, controller, partitions that want something, what moves and how far it is."""
+    from kafkastore.cli import cluster_status
+
+    cluster_status.run(bootstrap_server, command_config)
+
+
+@command.command("add-brokers", epilog=EPILOG)
+@_moving
+@_BROKERS
+def add_brokers(**given: Any) -> None:
+    """Move partitions onto brokers that run already, until all have as many replicas.
+
+    With the fewest bytes that do it.
+    """
+    _move("add-brokers", given)
+
+
+@command.command("remove-brokers", epilog=EPILOG)
+@_moving
+@_BROKERS
+def remove_brokers(**given: Any) -> None:
+    """Take brokers out of service, and move what they have to the others.
+
+    It ends when they hold nothing: then they may be stopped. Nothing is placed on them again until add-brokers.
+    """
+    _move("remove-brokers", given)
+
+
+@command.command(epilog=EPILOG)
+@_moving
+def rebalance(**given: Any) -> None:
+    """Move partitions between the brokers that are in service, until all have as many replicas.
+
+    With the fewest bytes that do it.
+    """
+    _move("rebalance", given)
+
+
+@command.command(epilog=EPILOG)
+@_moving
+@click.option("--reassignment-json-file", metavar="FILE", required=True, type=click.Path())
+def reassign(**given: Any) -> None:
+    """Move partitions as a file says.
+
+    \b
+    {"version":1,"partitions":[{"topic":"T","partition":0,"replicas":[1,2]}]}
+    """
+    _move("reassign", given)
+
+
+@command.command()
+@_reached
+def cancel(**given: Any) -> None:
+    """End all moves under way; what moves is again where it was."""
+    _move("cancel", given)
+
+
+def _move(verb: str, given: dict[str, Any]) -> None:
     from kafkastore.cli import cluster_moves
 
-    return cluster_moves.run(command, options)
-
-
-def _parser(command: str, refusal: Callable[[str], Exception]) -> argparse.ArgumentParser:
-    import argparse
-
-    class Parser(argparse.ArgumentParser):
-        def error(self, message: str) -> NoReturn:
-            raise refusal(f"{command}: {message}; see kafkastore cluster --help")
-
-    parser = Parser(add_help=False, allow_abbrev=False)
-    if command == "create":
-        parser.add_argument("--folder", required=True)
-        parser.add_argument("--brokers", required=True)
-        parser.add_argument("--hosts", default="127.0.0.1")
-        parser.add_argument("--first-id", default="1")
-        parser.add_argument("--first-port", default="9092")
-        parser.add_argument("--first-broker-port")
-        parser.add_argument("--installed-at")
-        parser.add_argument("--racks")
-        parser.add_argument("--log-dirs", default="data")
-        parser.add_argument("--zookeeper")
-        return parser
-    parser.add_argument("--bootstrap-server", required=True)
-    parser.add_argument("--command-config")
-    if command in ("add-brokers", "remove-brokers"):
-        parser.add_argument("--brokers", required=True)
-    if command == "reassign":
-        parser.add_argument("--reassignment-json-file", required=True)
-    if command in ("add-brokers", "remove-brokers", "rebalance", "reassign"):
-        parser.add_argument("--throttle", default="0")
-        parser.add_argument("--dry-run", action="store_true")
-        parser.add_argument("--no-progress", action="store_true")
-    return parser
+    cluster_moves.run(verb, cluster_moves.MoveOptions(**given))
 
 
 def number_of(key: str, text: str, low: int, high: int) -> int:

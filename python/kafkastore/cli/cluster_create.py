@@ -13,17 +13,14 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from kafkastore.admin.cluster_client import AdminError
 from kafkastore.cli.cluster import number_of
 from kafkastore.config import BrokerConfig
-from kafkastore.config.properties import parse_properties
+from kafkastore.config.properties import parse_properties, properties_text
 from kafkastore.config.secret import FILE_KEY, new_secret, read_secret, write_secret
 from kafkastore.metadata.zookeeper_settings import read_settings
-
-if TYPE_CHECKING:
-    from argparse import Namespace
 
 FILE = "server.properties"
 SECRET_FILE = "inter-broker.secret"  # noqa: S105 - a name of a file
@@ -39,7 +36,22 @@ LAST_PORT = 65_535
 MAX_ID = 2**31 - 1
 
 
-def run(options: Namespace) -> int:
+class CreateOptions(NamedTuple):
+    """The command line."""
+
+    folder: str
+    brokers: str
+    hosts: str
+    first_id: str
+    first_port: str
+    first_broker_port: str | None
+    racks: str | None
+    installed_at: str | None
+    log_dirs: str
+    zookeeper: str | None
+
+
+def run(options: CreateOptions) -> None:
     folder = Path(options.folder).absolute()
     there = _there(folder)
     files = _files(options, folder, len(there))
@@ -60,10 +72,9 @@ def run(options: Namespace) -> int:
     _write(folder, files, secret)
     for name in files:
         sys.stdout.write(f"kafkastore broker {shlex.quote(str(folder / name / FILE))}\n")
-    return 0
 
 
-def _files(options: Namespace, folder: Path, there: int) -> dict[str, dict[str, str]]:
+def _files(options: CreateOptions, folder: Path, there: int) -> dict[str, dict[str, str]]:
     """The properties of each new broker, by the name of its folder. The cluster has ``there`` brokers already."""
     count = number_of("--brokers", options.brokers, 1, MAX_BROKERS)
     first_id = number_of("--first-id", options.first_id, 0, MAX_ID - count)
@@ -185,14 +196,10 @@ def _secret_of(folder: Path, there: dict[str, dict[str, str]]) -> str | None:
     return None
 
 
-def _store(options: Namespace, folder: Path) -> dict[str, str]:
+def _store(options: CreateOptions, folder: Path) -> dict[str, str]:
     if options.zookeeper:
         return {"zookeeper.connect": options.zookeeper}
     return {"kafkastore.metadata.path": str(folder / "metadata.sqlite")}
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
 
 
 def _one_for_each(key: str, text: str, count: int | None, *, may_be_one: bool = False) -> list[str]:
@@ -214,9 +221,8 @@ def _write(folder: Path, files: dict[str, dict[str, str]], secret: str | None) -
         partial = Path(tempfile.mkdtemp(prefix=".create-", dir=folder))
         try:
             for name, properties in files.items():
-                text = "".join(f"{key}={_escaped(value)}\n" for key, value in properties.items())
                 (partial / name).mkdir(mode=0o755)
-                _write_file(partial / name / FILE, text)
+                _write_file(partial / name / FILE, properties_text(properties))
                 if secret is not None:
                     write_secret(partial / name / SECRET_FILE, secret)
             for name in files:

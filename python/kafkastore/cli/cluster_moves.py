@@ -7,7 +7,7 @@ import asyncio
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kafkastore.admin.balance import Plan, plan_added, plan_balanced, plan_removed
 from kafkastore.admin.cluster_client import AdminError, ClusterClient, names_of
@@ -15,9 +15,9 @@ from kafkastore.admin.mover import POLL_S, Mover
 from kafkastore.admin.plan_file import check_plan, plan_text, read_plan
 from kafkastore.admin.throttles import clear_throttles, set_rates, set_throttles
 from kafkastore.cli.cluster import number_of
+from kafkastore.cli.progress import Bar, Reading
 
 if TYPE_CHECKING:
-    from argparse import Namespace
     from collections.abc import Callable, Collection
 
     from kafkastore.admin.cluster_client import ClusterView
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     Planner = Callable[[ClusterView], Plan]
 
-BAR_WIDTH = 30
 MAX_RATE = 2**62
 MAX_FILE_BYTES = 64 << 20
 
@@ -33,25 +32,44 @@ ROUNDS = 5
 """How many times remove-brokers plans and moves: new topics may be placed on a broker while it is emptied."""
 
 
-def run(command: str, options: Namespace) -> int:
-    asyncio.run(_run(command, options))
-    return 0
+class MoveOptions(NamedTuple):
+    """The command line; what a verb has not is empty."""
+
+    bootstrap_server: str
+    command_config: str | None = None
+    brokers: str = ""
+    reassignment_json_file: str = ""
+    throttle: str = "0"
+    dry_run: bool = False
+    shows_progress: bool = False
 
 
-async def _run(command: str, options: Namespace) -> None:
+def run(verb: str, options: MoveOptions) -> None:
+    """Raises KafkastoreError."""
+    try:
+        asyncio.run(_run(verb, options))
+    except KeyboardInterrupt:
+        sys.stderr.write(
+            f"\nkafkastore cluster {verb}: stopped; what moves goes on: run the same again, or kafkastore cluster "
+            "cancel\n"
+        )
+        raise
+
+
+async def _run(verb: str, options: MoveOptions) -> None:
     client = ClusterClient(options.bootstrap_server, options.command_config)
     try:
-        if command == "cancel":
+        if verb == "cancel":
             await _cancel(client)
-        elif command == "reassign":
+        elif verb == "reassign":
             plan = read_plan(options.reassignment_json_file, _text_of(options.reassignment_json_file))
             rate = _rate(options)
             await _move_once(
                 client, options, rate, lambda view: _plan_of_file(options.reassignment_json_file, plan, view)
             )
-        elif command == "add-brokers":
+        elif verb == "add-brokers":
             await _add(client, options)
-        elif command == "rebalance":
+        elif verb == "rebalance":
             await _move_once(client, options, _rate(options), _plan_balanced)
         else:
             await _remove(client, options)
@@ -59,7 +77,7 @@ async def _run(command: str, options: Namespace) -> None:
         await client.aclose()
 
 
-async def _add(client: ClusterClient, options: Namespace) -> None:
+async def _add(client: ClusterClient, options: MoveOptions) -> None:
     """Puts brokers that were removed into service, also when the moves fail later, and moves partitions onto the new
     brokers."""
     nodes, rate = _nodes(options.brokers), _rate(options)
@@ -70,7 +88,7 @@ async def _add(client: ClusterClient, options: Namespace) -> None:
     await _move_once(client, options, rate, lambda view: _plan_added(view, nodes))
 
 
-async def _remove(client: ClusterClient, options: Namespace) -> None:
+async def _remove(client: ClusterClient, options: MoveOptions) -> None:
     """Takes the brokers out of service before their partitions move, so that they get no new replicas meanwhile."""
     nodes, rate = _nodes(options.brokers), _rate(options)
     if not options.dry_run:
@@ -102,12 +120,12 @@ async def _wait_until_deleted(client: ClusterClient, nodes: list[int]) -> None:
         view = await client.view()
 
 
-async def _move_once(client: ClusterClient, options: Namespace, rate: int, planner: Planner) -> None:
+async def _move_once(client: ClusterClient, options: MoveOptions, rate: int, planner: Planner) -> None:
     if await _move(client, options, rate, planner):
         sys.stdout.write("nothing moves: it is so already\n")
 
 
-async def _move(client: ClusterClient, options: Namespace, rate: int, planner: Planner) -> bool:
+async def _move(client: ClusterClient, options: MoveOptions, rate: int, planner: Planner) -> bool:
     """Plans and moves. True when there was nothing to move."""
     view = await client.view()
     plan = planner(view)
@@ -129,12 +147,9 @@ async def _move(client: ClusterClient, options: Namespace, rate: int, planner: P
         await set_throttles(client, view, mover.added, rate)
     elif under_way > 0:
         await _clear(client, mover)
-    bar = _Bar(is_shown=not options.no_progress and sys.stderr.isatty())
     start = time.monotonic()
-    try:
-        await mover.run(bar.show, (lambda node: set_rates(client, [node], rate)) if rate else None)
-    finally:
-        bar.end()
+    with _MovesBar(is_shown=options.shows_progress) as bar:
+        await mover.run(bar.show_moves, (lambda node: set_rates(client, [node], rate)) if rate else None)
     if rate or under_way > 0:
         await _clear(client, mover, mover.met if rate else ())
     sys.stdout.write(
@@ -242,7 +257,7 @@ def _nodes(text: str) -> list[int]:
     return found
 
 
-def _rate(options: Namespace) -> int:
+def _rate(options: MoveOptions) -> int:
     return number_of("--throttle", options.throttle, 0, MAX_RATE)
 
 
@@ -261,27 +276,23 @@ def _listed(nodes: object) -> str:
     return ", ".join(map(str, sorted(nodes)))  # type: ignore[call-overload]  # of any collection of ids
 
 
-class _Bar:
-    """The progress bar, one line on stderr. When it is not shown, only brokers that the moves wait for are printed."""
+class _MovesBar(Bar):
+    """When it is not shown, only brokers that the moves wait for are printed."""
 
     def __init__(self, *, is_shown: bool) -> None:
-        self._is_shown = is_shown
+        super().__init__(is_shown=is_shown)
         self._start = time.monotonic()
         self._waits_for: tuple[int, ...] = ()
 
-    def show(self, progress: MoveProgress) -> None:
-        if not self._is_shown:
+    def show_moves(self, progress: MoveProgress) -> None:
+        if not self.is_shown:
             self._say_what_is_waited_for(progress.waits_for)
             return
-        part = progress.moved_bytes / progress.total_bytes if progress.total_bytes else 1.0
         rate = progress.moved_bytes / max(time.monotonic() - self._start, 0.001)
         waits = f", waiting for broker {_listed(progress.waits_for)}" if progress.waits_for else ""
-        bar = "#" * int(part * BAR_WIDTH)
-        sys.stderr.write(
-            f"\r[{bar:<{BAR_WIDTH}}] {part:4.0%}  {progress.moved_bytes:,} of {progress.total_bytes:,} bytes, "
-            f"{rate:,.0f} B/s, {progress.left} partition(s) left{waits}\x1b[K"
-        )
-        sys.stderr.flush()
+        figures = f"{progress.moved_bytes:,} of {progress.total_bytes:,} bytes, {rate:,.0f} B/s, "
+        left = f"{progress.left} partition(s) left{waits}"
+        self.show(Reading(progress.moved_bytes, progress.total_bytes, figures + left))
 
     def _say_what_is_waited_for(self, nodes: tuple[int, ...]) -> None:
         if nodes and nodes != self._waits_for:
@@ -290,7 +301,3 @@ class _Bar:
             )
             sys.stderr.flush()
         self._waits_for = nodes
-
-    def end(self) -> None:
-        if self._is_shown:
-            sys.stderr.write("\n")

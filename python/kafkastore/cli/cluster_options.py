@@ -6,12 +6,12 @@ before the profile in use. Nothing here connects.
 
 from __future__ import annotations
 
-import asyncio
 from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from kafkastore.cli.completion import PROFILE
 from kafkastore.cli.profiles import profile_in_use, read_client_properties
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SERVERS_KEY = "bootstrap.servers"
+SERVERS_KEY_OF_LIBRDKAFKA = "metadata.broker.list"
 DEFAULT_SERVERS = "localhost:9092"
 """Where ``kafkastore broker`` listens without a file."""
 
@@ -34,6 +35,8 @@ class ClusterSettings(NamedTuple):
 
     def ask(self, work: Callable[[AdminClient], Awaitable[T]]) -> T:
         """What ``work`` returns, which gets a client of the cluster. Raises KafkastoreError."""
+        import asyncio
+
         from kafkastore.admin.admin_client import AdminClient
 
         async def run() -> T:
@@ -58,7 +61,13 @@ def cluster_options(function: Callable[..., Any]) -> Callable[..., Any]:
         metavar="FILE",
         help="A client.properties: security.protocol, sasl.*, ssl.*, in Java's or librdkafka's names.",
     )
-    @click.option("--profile", metavar="NAME", envvar="KAFKASTORE_PROFILE", help="See kafkastore profile --help.")
+    @click.option(
+        "--profile",
+        metavar="NAME",
+        envvar="KAFKASTORE_PROFILE",
+        type=PROFILE,
+        help="See kafkastore profile --help.",
+    )
     @click.option("-X", "properties", metavar="KEY=VALUE", multiple=True, help="One such key; may be given again.")
     @wraps(function)
     def with_cluster(
@@ -83,7 +92,7 @@ def settings_of(
     if command_config is not None:
         found |= read_client_properties("--command-config", command_config)
     found |= key_values("-X", properties)
-    servers = found.pop(SERVERS_KEY, None) or found.pop("metadata.broker.list", None)
+    servers = found.pop(SERVERS_KEY, None) or found.pop(SERVERS_KEY_OF_LIBRDKAFKA, None)
     return ClusterSettings(bootstrap_server or servers or DEFAULT_SERVERS, found)
 
 

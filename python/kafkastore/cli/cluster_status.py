@@ -10,7 +10,6 @@ from kafkastore.admin.cluster_client import AdminError, ClusterClient
 from kafkastore.admin.mover import Mover
 
 if TYPE_CHECKING:
-    from argparse import Namespace
     from collections.abc import Iterable, Mapping
 
     from kafkastore.admin.cluster_client import ClusterView
@@ -22,15 +21,14 @@ SHOWN_PARTITIONS = 20
 """How many partitions of each kind are listed; further ones are only counted."""
 
 
-def run(options: Namespace) -> int:
-    text, is_partial = asyncio.run(_status(options.bootstrap_server, options.command_config))
+def run(bootstrap_server: str, command_config: str | None) -> None:
+    text, is_partial = asyncio.run(_status(bootstrap_server, command_config))
     sys.stdout.write(text)
     if is_partial:
         raise AdminError(
             "the user may not describe the cluster, so topics that it may not describe are not counted; give it "
             "Describe on the cluster and on all topics"
         )
-    return 0
 
 
 async def _status(bootstrap: str, command_config: str | None = None) -> tuple[str, bool]:

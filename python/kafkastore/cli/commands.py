@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,6 +63,10 @@ Exit status: 0 done, 1 refused or failed, 2 not understood, 130 Ctrl-C, 141 nobo
 """
 
 
+COMPLETE_VARIABLE: Final = "_KAFKASTORE_COMPLETE"
+"""By it a shell's script asks for words, see ``completion.py``."""
+
+
 class Commands(click.Group):
     """Finds commands without importing any."""
 
@@ -74,6 +79,12 @@ class Commands(click.Group):
             return None
         found: click.Command = import_module(f"kafkastore.cli.{module}").command
         return found
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Names of commands and options, without importing a command for its help."""
+        said = (pair for commands in SECTIONS.values() for pair in commands.items())
+        named = [CompletionItem(name, help=text) for name, text in said if name.startswith(incomplete)]
+        return named + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as above
         for section, commands in SECTIONS.items():
@@ -94,3 +105,15 @@ def _print_version(ctx: click.Context, _: click.Parameter, is_asked: bool) -> No
 @click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=_print_version, help="Show it.")
 def root() -> None:
     """The Kafka that you pip install: a broker, and what is asked of brokers and their files."""
+
+
+def path_of(given: list[str]) -> str:
+    """The words of a command line that name the command: ``kafkastore topics list``."""
+    found: click.Command | None = root
+    named = ["kafkastore"]
+    for word in given:
+        found = found.get_command(click.Context(found), word) if isinstance(found, click.Group) else None
+        if found is None:
+            break
+        named.append(word)
+    return " ".join(named)

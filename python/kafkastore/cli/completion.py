@@ -1,4 +1,5 @@
-"""Words that a shell offers: names from the cluster that the command line, the environment or the profile names.
+"""``kafkastore completion``, and the words that a shell offers: names from the cluster that the command line, the
+environment or the profile names.
 
 click asks for them in a process of its own (``_KAFKASTORE_COMPLETE``). A cluster that does not answer at once offers
 nothing, and nothing is printed.
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import click
 from click.shell_completion import CompletionItem
 
+from kafkastore.cli.option_types import OptionType
 from kafkastore.errors import KafkastoreError
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 LIMIT_S: Final = 1.0
 
 
-class ClusterName(click.ParamType[str]):
+class ClusterName(OptionType):
     """A name of something in the cluster; any text is taken."""
 
     def __init__(self, name: str, names: Callable[[AdminClient], Awaitable[list[str]]]) -> None:
@@ -61,4 +63,42 @@ async def _topics(client: AdminClient) -> list[str]:
     return list(await all_topics(client))
 
 
+class ProfileName(OptionType):
+    """A name of a profile; any text is taken."""
+
+    name = "name"
+
+    def shell_complete(self, _: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """The names that begin so."""
+        from kafkastore.cli.profiles import names
+
+        return [CompletionItem(name) for name in names() if name.startswith(incomplete)]
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
+@click.pass_context
+def command(ctx: click.Context, shell: str) -> None:
+    """Print what makes bash, zsh or fish complete commands, options and names.
+
+    For every new shell:
+
+    \b
+      bash:  echo 'eval "$(kafkastore completion bash)"' >> ~/.bashrc
+      zsh:   echo 'eval "$(kafkastore completion zsh)"' >> ~/.zshrc
+      fish:  kafkastore completion fish > ~/.config/fish/completions/kafkastore.fish
+
+    Names of topics and the like come from the cluster that the command line, the environment or the profile names.
+    """
+    from click.shell_completion import get_completion_class
+
+    from kafkastore.cli.commands import COMPLETE_VARIABLE
+
+    found = get_completion_class(shell)
+    if found is None:
+        raise click.UsageError(f"click has no completion for {shell}")
+    click.echo(found(ctx.find_root().command, {}, "kafkastore", COMPLETE_VARIABLE).source())
+
+
 TOPIC: Final = ClusterName("topic", _topics)
+PROFILE: Final = ProfileName()

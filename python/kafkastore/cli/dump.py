@@ -7,46 +7,23 @@ to a log directory. An error is one sentence on stderr; a reader that goes away 
 from __future__ import annotations
 
 import re
-import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from kafkastore.cli.arguments import Parser, offset_or_time, whole_number
-from kafkastore.cli.usage import UsageError
+import click
+
+from kafkastore.cli.option_types import OFFSET_OR_TIME
+from kafkastore.cli.outcome import FailedError
+from kafkastore.cli.scan_options import damage_option, isolation_option, span_options
 
 if TYPE_CHECKING:
     from kafkastore.scanning.bounds import Bound
 
-USAGE = """\
-usage: kafkastore dump PATH [TOPIC] [options]
-
-Prints what segment files hold. PATH is a log directory (TOPIC may be left out when it has one topic), the
-directory of a partition, or a .log file.
-
-options:
-  --from OFFSET|TIME     begin there; a time is ISO 8601 with a zone, as 2026-01-31T12:00:00Z
-  --to OFFSET|TIME       end before it
-  --partition N          that partition only; may be given again
-  --format text|json|parquet
-                         json is one object a line, bytes that are no UTF-8 as base64 in key_base64 and value_base64
-  --output FILE          write there; parquet needs it
-  --columns A,B,...      of key, value, topic, partition, offset, timestamp, timestampType, headers; all without
-  --isolation-level read_uncommitted|read_committed
-  --max-records N        end after N records (or batches)
-  --ignore-corrupt-batches
-                         go on behind batches that cannot be read, and name them
-  --batches              headers of batches in the words of kafka-dump-log.sh; a wrong CRC is isvalid: false
-  -h, --help             show this text
-
-A directory is read as far as its checkpoints say that records are committed, a .log file to its end.
-The exit status is 0, 1 when files are wrong or missing, 2 for a wrong command line.
-"""
-
 PARTITION_NAME = re.compile(r"(?P<topic>[a-zA-Z0-9._-]{1,249})-(?P<partition>\d{1,10})")
 
 
-class DumpError(Exception):
+class DumpError(FailedError):
     """The files that the command line names do not exist or cannot be dumped; one sentence."""
 
 
@@ -78,9 +55,52 @@ class DumpOptions:
     is_batches: bool
 
 
-def main(arguments: list[str]) -> int:
-    """Runs the command; returns the exit status. Raises UsageError."""
-    options = parse_arguments(arguments)
+@click.command("dump")
+@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("topic", metavar="[TOPIC]", required=False)
+@click.option("--from", "start", metavar="OFFSET|TIME", type=OFFSET_OR_TIME, help="Begin there.")
+@span_options
+@click.option(
+    "--partition",
+    "partitions",
+    metavar="N",
+    type=click.IntRange(0),
+    multiple=True,
+    help="That partition only; may be given again.",
+)
+@click.option(
+    "--format",
+    type=click.Choice(("text", "json", "parquet")),
+    default="text",
+    show_default=True,
+    help="json is one object a line, bytes that are no UTF-8 as base64 in key_base64 and value_base64.",
+)
+@click.option("--output", metavar="FILE", type=click.Path(path_type=Path), help="Write there; parquet needs it.")
+@isolation_option
+@click.option("--max-records", metavar="N", type=click.IntRange(0), help="End after N records (or batches).")
+@damage_option
+@click.option(
+    "--batches",
+    "is_batches",
+    is_flag=True,
+    help="Headers of batches in the words of kafka-dump-log.sh; a wrong CRC is isvalid: false.",
+)
+def command(partitions: tuple[int, ...], **given: Any) -> int:
+    """Print the records or batches of segment files as text, JSON or Parquet.
+
+    PATH is a log directory (TOPIC may be left out when it has one topic), the directory of a partition, or a .log file.
+    A directory is read as far as its checkpoints say that records are committed, a .log file to its end. A TIME is ISO
+    8601 with a zone, as 2026-01-31T12:00:00Z.
+
+    Exit status: 0, 1 when files are wrong or missing, 2 for a wrong command line.
+    """
+    options = DumpOptions(partitions=list(partitions) or None, **given)
+    if options.format == "parquet" and options.is_batches:
+        raise click.UsageError("--batches are printed as text; leave --format parquet out")
+    if options.is_batches and options.ignores_corrupt_batches:
+        raise click.UsageError("--batches lists broken batches, too; leave --ignore-corrupt-batches out")
+    if options.format == "parquet" and options.output is None:
+        raise click.UsageError("--format parquet needs --output FILE")
     from kafkastore._core import ScanError
     from kafkastore.cli.scan_sentences import error_sentence
 
@@ -95,49 +115,8 @@ def main(arguments: list[str]) -> int:
         return dump_records(source, options)
     except BrokenPipeError:
         raise
-    except OSError as error:
-        sys.stderr.write(f"kafkastore dump: {os_sentence(error)}\n")
-        return 1
-    except (DumpError, ScanError, ValueError) as error:
-        sys.stderr.write(f"kafkastore dump: {error_sentence(error)}\n")
-        return 1
-
-
-def os_sentence(error: OSError) -> str:
-    """The error's file name and the system's reason; without these the error's own text."""
-    return f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
-
-
-def parse_arguments(arguments: list[str]) -> DumpOptions:
-    """Parses the command line. Raises UsageError with one sentence."""
-    from kafkastore.scanning.bounds import COLUMNS, ISOLATION_LEVELS, as_columns
-
-    parser = Parser("dump")
-    parser.add_argument("path", metavar="PATH", type=Path)
-    parser.add_argument("topic", metavar="TOPIC", nargs="?")
-    parser.add_argument("--from", dest="start", type=offset_or_time)
-    parser.add_argument("--to", dest="end", type=offset_or_time)
-    parser.add_argument("--partition", dest="partitions", type=whole_number(0), action="append")
-    parser.add_argument("--format", choices=("text", "json", "parquet"), default="text")
-    parser.add_argument("--output", type=Path)
-    parser.add_argument("--columns", default=",".join(COLUMNS))
-    parser.add_argument("--isolation-level", choices=ISOLATION_LEVELS, default=ISOLATION_LEVELS[0])
-    parser.add_argument("--max-records", type=whole_number(0))
-    parser.add_argument("--ignore-corrupt-batches", dest="ignores_corrupt_batches", action="store_true")
-    parser.add_argument("--batches", dest="is_batches", action="store_true")
-    given = vars(parser.parse_args(arguments))
-    try:
-        given["columns"] = as_columns([name.strip() for name in given["columns"].split(",")])
-    except ValueError as error:
-        raise UsageError(f"--{error}") from None
-    options = DumpOptions(**given)
-    if options.format == "parquet" and options.is_batches:
-        raise UsageError("--batches are printed as text; leave --format parquet out")
-    if options.is_batches and options.ignores_corrupt_batches:
-        raise UsageError("--batches lists broken batches, too; leave --ignore-corrupt-batches out")
-    if options.format == "parquet" and options.output is None:
-        raise UsageError("--format parquet needs --output FILE")
-    return options
+    except (OSError, ScanError, ValueError) as error:
+        raise FailedError(error_sentence(error)) from None
 
 
 def find_source(options: DumpOptions) -> DumpSource:

@@ -9,75 +9,86 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kafkastore.cli.arguments import Parser
+import click
+
+from kafkastore.cli.outcome import FailedError
 from kafkastore.cli.scan_sentences import error_sentence, option_names
+from kafkastore.loading.codecs import CODECS
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterator, Sequence
 
     from kafkastore.loading.load import LoadResult
 
-USAGE = """\
-usage: kafkastore load TOPIC FILE... [options]
-
-Appends the rows of Parquet files to a topic, as segments that are built in the log directories of the partitions'
-leaders and adopted by the brokers: for backfills. It runs on the machine, and as the user, of these brokers.
-Columns: value, and as there are key, timestamp, headers and partition; Kafka's partitioner chooses without it.
-
-options:
-  --bootstrap-server HOST:PORT,...   localhost:9092 without
-  --command-config FILE              a client.properties with security.protocol, sasl.* and ssl.*
-  --compression none|gzip|snappy|lz4|zstd
-                                     the topic's compression.type without, or none
-  --compression-level N
-  --load-id NAME                     a name for this load: after a failure the same command with the same files
-                                     completes it, and appends nothing twice
-  --timeout SECONDS                  how long a broker may take to confirm (300)
-  --json                             print the result as JSON
-  -h, --help                         show this text
-
-The exit status is 0, 1 when the load fails, 2 for a wrong command line.
-"""
-
 ROWS_AT_ONCE = 65_536
 
 
-def main(arguments: list[str]) -> int:
-    """Runs the command; returns the exit status. Raises UsageError."""
-    return _run(parse_arguments(arguments))
+class LoadOptions(NamedTuple):
+    """The command line."""
+
+    topic: str
+    files: tuple[Path, ...]
+    bootstrap_server: str
+    command_config: str | None
+    compression: str | None
+    compression_level: int | None
+    load_id: str | None
+    timeout: float
+    is_json: bool
 
 
-def parse_arguments(arguments: list[str]) -> argparse.Namespace:
-    """Parses the command line. Raises UsageError with one sentence."""
-    from kafkastore.loading.steps import CODECS
+@click.command("load")
+@click.argument("topic")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--bootstrap-server", metavar="HOST:PORT,...", default="localhost:9092", show_default=True)
+@click.option(
+    "--command-config",
+    metavar="FILE",
+    type=click.Path(),
+    help="A client.properties with security.protocol, sasl.* and ssl.*.",
+)
+@click.option("--compression", type=click.Choice(CODECS), help="[default: the topic's compression.type, or none]")
+@click.option("--compression-level", metavar="N", type=int)
+@click.option(
+    "--load-id",
+    metavar="NAME",
+    help="A name for this load: after a failure the same command with the same files completes it, and appends nothing "
+    "twice.",
+)
+@click.option(
+    "--timeout",
+    metavar="SECONDS",
+    type=float,
+    default=300.0,
+    show_default=True,
+    help="How long a broker may take to confirm.",
+)
+@click.option("--json", "is_json", is_flag=True, help="Print the result as JSON.")
+def command(**given: Any) -> int:
+    """Append Parquet files to a topic as segments that are built here: for backfills.
 
-    parser = Parser("load")
-    parser.add_argument("topic", metavar="TOPIC")
-    parser.add_argument("files", metavar="FILE", type=Path, nargs="+")
-    parser.add_argument("--bootstrap-server", default="localhost:9092")
-    parser.add_argument("--command-config")
-    parser.add_argument("--compression", choices=CODECS)
-    parser.add_argument("--compression-level", type=int)
-    parser.add_argument("--load-id")
-    parser.add_argument("--timeout", type=float, default=300.0)
-    parser.add_argument("--json", action="store_true")
-    return parser.parse_args(arguments)
+    The rows become segments in the log directories of the partitions' leaders, which the brokers adopt. It runs on the
+    machine, and as the user, of these brokers. Columns: value, and as there are key, timestamp, headers and partition;
+    Kafka's partitioner chooses without it.
+
+    Exit status: 0, 1 when the load fails, 2 for a wrong command line.
+    """
+    return _run(LoadOptions(**given))
 
 
-def _run(options: argparse.Namespace) -> int:
+def _run(options: LoadOptions) -> int:
     from kafkastore.errors import ConfigError
     from kafkastore.loading.load import LoadBuildError, LoadError, load
 
     for path in options.files:
         if not path.is_file():
-            return _failed(f"{path} is no file; give Parquet files")
+            raise FailedError(f"{path} is no file; give Parquet files")
     try:
         import pyarrow.parquet  # noqa: F401 - to say what is missing before anything is asked
     except ImportError:
-        return _failed("Parquet files need pyarrow: pip install pyarrow")
+        raise FailedError("Parquet files need pyarrow: pip install pyarrow") from None
     begun = time.monotonic()
     try:
         result = load(
@@ -91,16 +102,11 @@ def _run(options: argparse.Namespace) -> int:
             command_config=options.command_config,
         )
     except (ConfigError, LoadError) as error:
-        return _failed(option_names(error.client_message))
+        raise FailedError(option_names(error.client_message)) from None
     except (LoadBuildError, OSError, ValueError) as error:
-        return _failed(error_sentence(error))
+        raise FailedError(error_sentence(error)) from None
     _print(options, result, time.monotonic() - begun)
     return 0
-
-
-def _failed(sentence: str) -> int:
-    sys.stderr.write(f"kafkastore load: {sentence}\n")
-    return 1
 
 
 def _streams(files: Sequence[Path]) -> Iterator[Any]:
@@ -115,8 +121,8 @@ def _streams(files: Sequence[Path]) -> Iterator[Any]:
         yield pa.RecordBatchReader.from_batches(file.schema_arrow, file.iter_batches(ROWS_AT_ONCE))
 
 
-def _print(options: argparse.Namespace, result: LoadResult, seconds: float) -> None:
-    if options.json:
+def _print(options: LoadOptions, result: LoadResult, seconds: float) -> None:
+    if options.is_json:
         partitions = {
             str(number): {"base_offset": one.base_offset, "last_offset": one.last_offset, "records": one.records}
             for number, one in result.partitions.items()

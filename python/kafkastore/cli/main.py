@@ -48,15 +48,20 @@ def kafka_tool() -> int:
 
 
 def _run(given: list[str]) -> int:
+    if given[:1] == ["help"]:
+        given = [*given[1:], "--help"]
     name = given[0] if given else ""
-    if name == "broker" and not {"-h", "--help"} & set(given):
-        from kafkastore.cli import broker
+    if name == "broker":
+        from kafkastore.cli import broker_start
 
-        return broker.main(given[1:])
+        if (understood := broker_start.understood(given[1:])) is not None:
+            return broker_start.run(*understood)
     if name.startswith("kafka-"):
-        from kafkastore.cli.kafka import run
+        from importlib import import_module
 
-        return run.run(name, given[1:])
+        # by its name, as the commands: it is above this module
+        status: int = import_module("kafkastore.cli.kafka.run").run(name, given[1:])
+        return status
     return _clicked(given)
 
 
@@ -64,35 +69,38 @@ def _clicked(given: list[str]) -> int:
     """Runs a command that click parses; what it raises becomes one sentence on stderr and an exit status."""
     import click
 
-    from kafkastore.cli.commands import root
-    from kafkastore.cli.outcome import RefusedError
+    from kafkastore.cli.commands import COMPLETE_VARIABLE, path_of, root
+    from kafkastore.cli.outcome import FailedError, RefusedError
     from kafkastore.cli.scan_sentences import option_names
     from kafkastore.errors import KafkastoreError
 
+    if COMPLETE_VARIABLE in os.environ:  # a shell asks for words
+        root.main(given, prog_name="kafkastore", complete_var=COMPLETE_VARIABLE)
     try:
-        status = root.main(given, prog_name="kafkastore", standalone_mode=False)
+        # not root.main(): it has an exit status of its own for a reader that has gone away
+        with root.make_context("kafkastore", list(given)) as context:
+            status = root.invoke(context)
+    except click.exceptions.Exit as error:
+        return error.exit_code
     except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.ctx.get_help(), err=True)
+        click.echo(error.format_message(), err=True)
         return MISUSED
     except click.UsageError as error:
-        path = "kafkastore" if error.ctx is None else error.ctx.command_path
-        _tell(path, f"{_sentence(error.format_message())}; see {path} --help")
+        path = path_of(given) if error.ctx is None else error.ctx.command_path
+        sentence = _sentence(error.format_message())
+        _tell(path, f"{sentence}{'' if sentence.endswith('?') else ';'} see {path} --help")
         return MISUSED
-    except click.exceptions.Abort:  # Ctrl-C, or the end of the input, where a question was asked
+    except click.Abort:  # Ctrl-C, or the end of the input, where a question was asked
         raise KeyboardInterrupt from None
     except RefusedError:
         return 1
+    except FailedError as error:
+        _tell(path_of(given), str(error))
+        return error.status
     except KafkastoreError as error:
-        _tell(_path(given), option_names(error.client_message))
+        _tell(path_of(given), option_names(error.client_message))
         return 1
     return status if isinstance(status, int) else 0
-
-
-def _path(given: list[str]) -> str:
-    """The command's name, without its options."""
-    from itertools import takewhile
-
-    return " ".join(["kafkastore", *takewhile(lambda word: not word.startswith("-"), given[:2])])
 
 
 def _tell(path: str, sentence: str) -> None:

@@ -7,50 +7,24 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from kafkastore.cli.verbs import Verb, run_verb
+import click
+
+from kafkastore.cli.properties_options import broker_config
 
 if TYPE_CHECKING:
     from kafkastore.config import BrokerConfig
 
-USAGE = """\
-usage: kafkastore metadata backup FILE [server.properties] [--override key=value ...]
-       kafkastore metadata restore FILE [server.properties] [--override key=value ...]
-       kafkastore metadata check [server.properties] [--override key=value ...]
-       kafkastore metadata accept-loss [server.properties] [--override key=value ...]
-       kafkastore metadata config [server.properties] [--override key=value ...]
-       kafkastore metadata remove-config KIND/NAME:KEY [server.properties] [--override key=value ...]
 
-For the broker of this server.properties; without one, for the broker that needs none.
+@click.group("metadata")
+def command() -> None:
+    """Keep a copy of the metadata, put it back, look whether it is whole.
 
-backup        writes the metadata store to a new FILE, as of one moment; brokers may run
-restore       puts the backup FILE in the place of the metadata store; no broker may run. What is replaced is kept
-              beside it. Topics made after the backup keep their records: a broker that is alone serves them again, a
-              cluster sets them aside as -stray
-check         says whether the store is as it was written, and the one that the log directories were used with;
-              brokers may run
-accept-loss   lets the next start go on without what the metadata store has lost; no broker may run. In a cluster it is
-              said to each broker. Records stay: topics that the store does not know any more are served by a broker
-              that is alone, with nothing deleted until somebody configures them, and set aside as -stray by a cluster
+    For the broker of this server.properties; without one, for the broker that needs none. backup and restore are for
+    the store in an SQLite file; ZooKeeper has its own.
 
-config        the configurations that were changed at run time, a line for each, also while no broker runs; those that
-              are wrong, and so without effect, say why
-remove-config removes one of them, as in brokers/1:log.roll.ms or topics/t:retention.ms; brokers that run hear of it.
-              KIND is brokers, topics, users, clients, ips, groups or client-metrics; NAME and KEY are as config shows
-              them, and brokers/default is the default of all brokers
-
-backup and restore are for the store in an SQLite file; ZooKeeper has its own.
-
-options:
-  --override key=value   set or replace a key; may be given again
-  -h, --help             show this text
-
-exit status: 0 done, 1 refused, failed, found damaged or a wrong configuration, with a sentence on stderr, 2 wrong usage
-"""
-
-
-def main(arguments: list[str]) -> int:
-    """Runs a command; returns the exit status, see USAGE."""
-    return run_verb(_VERBS, arguments)
+    Exit status: 0 done, 1 refused, failed, found damaged or a wrong configuration, with a sentence on stderr, 2 wrong
+    usage.
+    """
 
 
 def _path_of(config: BrokerConfig) -> str:
@@ -62,36 +36,57 @@ def _path_of(config: BrokerConfig) -> str:
     return config.metadata_path
 
 
-def _backup(config: BrokerConfig, file: str) -> int:
+@command.command()
+@click.argument("file", type=click.Path())
+@broker_config
+def backup(config: BrokerConfig, file: str) -> None:
+    """Write the metadata store to a new FILE, as of one moment; brokers may run."""
     from kafkastore.metadata.backup import back_up
 
     path = _path_of(config)
     mark = back_up(path, file)
     sys.stdout.write(f"{file} is a backup of {path} as of change {mark.generation}\n")
-    return 0
 
 
-def _restore(config: BrokerConfig, file: str) -> int:
-    from kafkastore.metadata.backup import restore
+@command.command()
+@click.argument("file", type=click.Path())
+@broker_config
+def restore(config: BrokerConfig, file: str) -> None:
+    """Put the backup FILE in the place of the metadata store; no broker may run.
+
+    What is replaced is kept beside it. Topics made after the backup keep their records: a broker that is alone serves
+    them again, a cluster sets them aside as -stray.
+    """
+    from kafkastore.metadata import backup as backups
 
     path = _path_of(config)
-    mark = restore(file, path, config.log_dirs)
+    mark = backups.restore(file, path, config.log_dirs)
     sys.stdout.write(f"{path} is as of change {mark.generation} again\n")
-    return 0
 
 
-def _accept_loss(config: BrokerConfig, _: str) -> int:
-    from kafkastore.metadata.backup import accept_loss
+@command.command("accept-loss")
+@broker_config
+def accept_loss(config: BrokerConfig) -> None:
+    """Let the next start go on without what the metadata store has lost; no broker may run.
+
+    In a cluster it is said to each broker. Records stay: topics that the store does not know any more are served by a
+    broker that is alone, with nothing deleted until somebody configures them, and set aside as -stray by a cluster.
+    """
+    from kafkastore.metadata import backup as backups
 
     is_file = config.get("zookeeper.connect") is None
-    for line in accept_loss(config.metadata_path if is_file else None, config.log_dirs):
+    for line in backups.accept_loss(config.metadata_path if is_file else None, config.log_dirs):
         sys.stdout.write(line + "\n")
     sys.stdout.write("The next start goes on with the metadata store as it is\n")
-    return 0
 
 
-def _check(config: BrokerConfig, _: str) -> int:
-    """Prints the faults that a start would refuse, and those that it would only log."""
+@command.command()
+@broker_config
+def check(config: BrokerConfig) -> int:
+    """Say whether the store is as it was written, and the one of the log directories.
+
+    Brokers may run.
+    """
     import sqlite3
 
     from kafkastore.errors import StartupError
@@ -118,29 +113,33 @@ def _check(config: BrokerConfig, _: str) -> int:
     except sqlite3.Error as error:
         faults.append(f"{path}: {error}")
     for fault in faults:
-        sys.stderr.write(f"kafkastore: {fault}\n")
+        sys.stderr.write(f"kafkastore metadata check: {fault}\n")
     if not faults and mark is not None:
         sys.stdout.write(f"{path} is as it was written: store {mark.store}, change {mark.generation}\n")
     return 1 if faults else 0
 
 
-def _config(config: BrokerConfig, operand: str) -> int:
+@command.command("config")
+@broker_config
+def show_config(config: BrokerConfig) -> int:
+    """The configurations that were changed at run time, a line for each.
+
+    Also while no broker runs; those that are wrong, and so without effect, say why.
+    """
     from kafkastore.cli import metadata_config
 
-    return metadata_config.show(config, operand)
+    return metadata_config.show(config)
 
 
-def _remove_config(config: BrokerConfig, operand: str) -> int:
+@command.command("remove-config")
+@click.argument("operand", metavar="KIND/NAME:KEY")
+@broker_config
+def remove_config(config: BrokerConfig, operand: str) -> None:
+    """Remove one of them, as in brokers/1:log.roll.ms or topics/t:retention.ms.
+
+    Brokers that run hear of it. KIND is brokers, topics, users, clients, ips, groups or client-metrics; NAME and KEY
+    are as config shows them, and brokers/default is the default of all brokers.
+    """
     from kafkastore.cli import metadata_config
 
-    return metadata_config.remove(config, operand)
-
-
-_VERBS = {
-    "backup": Verb(_backup, "FILE"),
-    "restore": Verb(_restore, "FILE"),
-    "check": Verb(_check),
-    "accept-loss": Verb(_accept_loss),
-    "config": Verb(_config),
-    "remove-config": Verb(_remove_config, "KIND/NAME:KEY"),
-}
+    metadata_config.remove(config, operand)

@@ -39,12 +39,12 @@ class RemoveConfigError(KafkastoreError):
     """A reason to remove nothing."""
 
 
-def show(config: BrokerConfig, _: str) -> int:
+def show(config: BrokerConfig) -> int:
     """Prints a line for each pair; 1 when one is wrong."""
     return asyncio.run(_show(config))
 
 
-def remove(config: BrokerConfig, operand: str) -> int:
+def remove(config: BrokerConfig, operand: str) -> None:
     """Removes one key of one entity."""
     entity, _, key = operand.rpartition(":")
     kind, _, name = entity.partition("/")
@@ -56,7 +56,6 @@ def remove(config: BrokerConfig, operand: str) -> int:
         raise RemoveConfigError(f"{_shown(operand)} names no kind of configurations, {_shown(kind)}; {_KIND_IS}")
     removed = asyncio.run(_remove(config, kind, name, key))
     sys.stdout.write(f"{removed} is removed\n")
-    return 0
 
 
 def _shown(text: str) -> str:
@@ -76,7 +75,9 @@ async def _show(config: BrokerConfig) -> int:
     finally:
         await store.close()
     if wrong:
-        sys.stderr.write(f"kafkastore: {wrong} of these have no effect; remove them with: metadata remove-config\n")
+        sys.stderr.write(
+            f"kafkastore metadata config: {wrong} of these have no effect; remove them with: metadata remove-config\n"
+        )
     return 1 if wrong else 0
 
 

@@ -1,4 +1,4 @@
-"""How a command of several things ends when some were refused: a sentence for each on stderr, exit status 1."""
+"""How a command ends that was not done, or not all of it: sentences on stderr, exit status 1."""
 
 from __future__ import annotations
 
@@ -10,6 +10,14 @@ from kafkastore.cli.output import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+class FailedError(Exception):
+    """Why the command failed, one sentence, and its exit status."""
+
+    def __init__(self, sentence: object, status: int = 1) -> None:
+        super().__init__(str(sentence))
+        self.status = status
 
 
 class RefusedError(Exception):

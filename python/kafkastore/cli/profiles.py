@@ -5,19 +5,26 @@ $XDG_CONFIG_HOME/kafkastore/profiles/NAME.properties   Java's or librdkafka's ke
 $XDG_CONFIG_HOME/kafkastore/profile                    the name of the profile in use
 ```
 
-The files serve Kafka's own tools as ``--command-config``, and kcat as ``-F``. Without a home there are none.
+The files serve Kafka's own tools as ``--command-config``, and kcat as ``-F``, where the keys are theirs. Each is
+replaced as a whole. Without a home there are none.
 """
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from kafkastore.config.properties import read_properties
 from kafkastore.errors import ConfigError
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 SUFFIX: Final = ".properties"
+IN_USE: Final = "profile"
+HIDDEN: Final = "[hidden]"
+SECRET_WORDS: Final = ("password", "secret", "jaas", "keystore.key", "key.pem", "private.key", "assertion", "user.info")
+"""Parts of the names of keys whose values are for nobody's eyes, in Java's and librdkafka's names."""
 
 
 def folder() -> Path | None:
@@ -34,10 +41,7 @@ def profile_in_use(name: str | None) -> dict[str, str]:
     name = name or name_in_use()
     if name is None:
         return {}
-    path = path_of(name)
-    if not path.exists():
-        raise ConfigError(f"--profile: there is no profile {name}; see kafkastore profile list")
-    return read_client_properties("--profile", str(path))
+    return read_profile(name)
 
 
 def name_in_use() -> str | None:
@@ -45,7 +49,7 @@ def name_in_use() -> str | None:
     if place is None:
         return None
     try:
-        return (place / "profile").read_text().strip() or None
+        return (place / IN_USE).read_text().strip() or None
     except OSError:
         return None
 
@@ -60,8 +64,76 @@ def path_of(name: str) -> Path:
     return place / "profiles" / (name + SUFFIX)
 
 
+def names() -> list[str]:
+    """Those that there are."""
+    place = folder()
+    found = [] if place is None else (place / "profiles").glob(f"*{SUFFIX}")
+    return sorted(path.name.removesuffix(SUFFIX) for path in found)
+
+
+def read_profile(name: str) -> dict[str, str]:
+    """Its keys. Raises ConfigError."""
+    path = path_of(name)
+    if not path.exists():
+        raise ConfigError(f"there is no profile {name}; see kafkastore profile list")
+    return read_client_properties("--profile", str(path))
+
+
+def write_profile(name: str, properties: Mapping[str, str]) -> None:
+    """Makes or replaces it. Raises ConfigError."""
+    from kafkastore.config.properties import properties_text
+
+    _replace(path_of(name), properties_text(properties))
+
+
+def use_profile(name: str) -> None:
+    """Raises ConfigError."""
+    read_profile(name)
+    _replace(path_of(name).parents[1] / IN_USE, f"{name}\n")
+
+
+def delete_profile(name: str) -> bool:
+    """Whether it was the one in use; then none is. Raises ConfigError."""
+    read_profile(name)
+    path = path_of(name)
+    is_in_use = name == name_in_use()
+    try:
+        if is_in_use:
+            (path.parents[1] / IN_USE).unlink()
+        path.unlink()
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be deleted: {error.strerror or error}") from None
+    return is_in_use
+
+
+def is_secret(key: str) -> bool:
+    """Whether the value of a client's key is a secret."""
+    return any(word in key.lower() for word in SECRET_WORDS)
+
+
+def _replace(path: Path, text: str) -> None:
+    """Writes the file, for its owner alone: the old one or the new one is there at any time. Raises ConfigError."""
+    from kafkastore.plain_files import sync_path
+
+    new = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+                file.write(text)
+            sync_path(str(new))
+            new.replace(path)
+            sync_path(str(path.parent))
+        finally:
+            new.unlink(missing_ok=True)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror or error}") from None
+
+
 def read_client_properties(option: str, path: str) -> dict[str, str]:
     """The keys of a file. Raises ConfigError of one sentence that begins with the option."""
+    from kafkastore.config.properties import read_properties
+
     try:
         return read_properties(path)
     except (OSError, ValueError) as error:

@@ -19,7 +19,9 @@ _ARGUMENT: Final = re.compile(r"\A(?:bootstrap_servers(?=: | is empty)|command_c
 
 
 def error_sentence(error: BaseException) -> str:
-    """The error's sentence, see :func:`option_names`."""
+    """The error's sentence, see :func:`option_names`; of an error of the system the file and the reason."""
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return f"{error.filename}: {error.strerror}"
     return option_names(str(error))
 
 

@@ -3,79 +3,117 @@ and names what a configuration leaves open."""
 
 from __future__ import annotations
 
-import sys
-from typing import Final
+from typing import TYPE_CHECKING, Any
 
-USAGE = """\
-usage: kafkastore security init --folder DIR [--hosts H,H,...] [--users U,U,...] [options]
-       kafkastore security add-user --folder DIR --users U,U,... [options]
-       kafkastore security add-host --folder DIR --hosts H,H,... [options]
-       kafkastore security renew --folder DIR [options]
-       kafkastore security doctor [server.properties] [--override key=value ...]
+import click
 
-init             makes DIR with a private authority, the broker's certificate, a server.properties, and for each user a
-                 password, a certificate and files for clients; starts nothing. The broker listens with TLS alone:
-                 SASL_SSL for passwords (SCRAM-SHA-512), SSL for certificates. The first user may do everything, the
-                 others what ACLs allow them
-add-user         more users of a folder that init has made, with passwords, certificates and files as init makes them;
-                 the broker may run, and lets them in within a second or two
-add-host         another certificate for the broker, for the hosts that it has and these; a broker that runs takes it
-                 within seconds
-renew            other certificates for the broker, the authority and the users, from today; keys of users change, the
-                 authority's key and passwords stay, and a broker that runs takes its own within seconds
-doctor           a line for each thing that the configuration, or the mode of a file that it names, leaves open, and for
-                 each certificate that ends within 30 days
+from kafkastore.cli.properties_options import broker_config
 
-options:
-  --hosts H,H,...      names and addresses by which clients reach the broker (default: localhost,127.0.0.1); it listens
-                       on every interface when one of them is not of this host alone
-  --users U,U,...      init: admin,client by default
-  --port N             init: of SASL_SSL; SSL has the next (default: 9093)
-  --days N             how long the certificates are valid (default: 825)
-  --ca-key FILE        the authority's key (default: ca.key of the folder)
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-exit status: 0 done, or nothing is open; 1 refused or failed, with one sentence on stderr, or something is open; 2 wrong
-usage
-"""
+    from kafkastore.config import BrokerConfig
+
+    Decorated = Callable[..., Any]
 
 
-def main(arguments: list[str]) -> int:
-    """Runs a command; returns the exit status, see USAGE."""
-    if arguments[0] in _OF_FOLDERS:
-        return _of_folder(*arguments)
-    from kafkastore.cli import security_doctor
-    from kafkastore.cli.verbs import Verb, run_verb
+@click.group("security")
+def command() -> None:
+    """Make the files of a broker that lets in nobody unproven; what a configuration leaves open.
 
-    return run_verb({"doctor": Verb(security_doctor.run)}, arguments)
-
-
-_OF_FOLDERS: Final[dict[str, dict[str, str | None]]] = {
-    "init": {"--hosts": "localhost,127.0.0.1", "--users": "admin,client", "--port": "9093"},
-    "add-user": {"--users": None, "--ca-key": ""},
-    "add-host": {"--hosts": None, "--ca-key": ""},
-    "renew": {"--ca-key": ""},
-}
-"""The options of each command with their defaults, None for one that must be given; besides --folder and --days."""
+    Exit status: 0 done, or nothing is open; 1 refused or failed, with one sentence on stderr, or something is open; 2
+    wrong usage.
+    """
 
 
-def _of_folder(command: str, *arguments: str) -> int:
+def _folder_options(function: Decorated) -> Decorated:
+    days = click.option(
+        "--days", metavar="N", default="825", show_default=True, help="How long the certificates are valid."
+    )
+    return click.option("--folder", metavar="DIR", required=True, type=click.Path())(days(function))
+
+
+_CA_KEY = click.option(
+    "--ca-key",
+    metavar="FILE",
+    default="",
+    type=click.Path(),
+    help="The authority's key.  [default: ca.key of the folder]",
+)
+
+
+@command.command()
+@_folder_options
+@click.option(
+    "--hosts",
+    metavar="H,H,...",
+    default="localhost,127.0.0.1",
+    show_default=True,
+    help="Names and addresses by which clients reach the broker; it listens on every interface when one of them is not "
+    "of this host alone.",
+)
+@click.option("--users", metavar="U,U,...", default="admin,client", show_default=True)
+@click.option("--port", metavar="N", default="9093", show_default=True, help="Of SASL_SSL; SSL has the next.")
+def init(**given: Any) -> None:
+    """Make DIR with all that a secured broker and its users need; starts nothing.
+
+    A private authority, the broker's certificate, a server.properties, and for each user a password, a certificate and
+    files for clients. The broker listens with TLS alone: SASL_SSL for passwords (SCRAM-SHA-512), SSL for certificates.
+    The first user may do everything, the others what ACLs allow them.
+    """
+    from kafkastore.cli import security_init
+
+    security_init.run(security_init.FolderOptions(**given))
+
+
+@command.command("add-user")
+@_folder_options
+@click.option("--users", metavar="U,U,...", required=True)
+@_CA_KEY
+def add_user(**given: Any) -> None:
+    """Add users to a folder that init has made, with passwords, certificates and files.
+
+    The broker may run, and lets them in within a second or two.
+    """
     from kafkastore.cli import security_folder, security_init
-    from kafkastore.cli.arguments import Parser
-    from kafkastore.errors import KafkastoreError
 
-    parser = Parser(f"security {command}")
-    parser.add_argument("--folder", required=True)
-    parser.add_argument("--days", default="825")
-    for option, default in _OF_FOLDERS[command].items():
-        parser.add_argument(option, default=default, required=default is None)
-    runs = {
-        "init": security_init.run,
-        "add-user": security_folder.add_users,
-        "add-host": security_folder.add_hosts,
-        "renew": security_folder.renew,
-    }
-    try:
-        return runs[command](parser.parse_args(list(arguments)))
-    except KafkastoreError as error:
-        sys.stderr.write(f"kafkastore security {command}: {error.client_message}\n")
-        return 1
+    security_folder.add_users(security_init.FolderOptions(**given))
+
+
+@command.command("add-host")
+@_folder_options
+@click.option("--hosts", metavar="H,H,...", required=True)
+@_CA_KEY
+def add_host(**given: Any) -> None:
+    """Make another certificate for the broker, for the hosts that it has and these.
+
+    A broker that runs takes it within seconds.
+    """
+    from kafkastore.cli import security_folder, security_init
+
+    security_folder.add_hosts(security_init.FolderOptions(**given))
+
+
+@command.command()
+@_folder_options
+@_CA_KEY
+def renew(**given: Any) -> None:
+    """Make other certificates for the broker, the authority and the users, from today.
+
+    Keys of users change, the authority's key and passwords stay, and a broker that runs takes its own within seconds.
+    """
+    from kafkastore.cli import security_folder, security_init
+
+    security_folder.renew(security_init.FolderOptions(**given))
+
+
+@command.command()
+@broker_config
+def doctor(config: BrokerConfig) -> int:
+    """Name each thing that a configuration leaves open, a line for each.
+
+    Also what the mode of a file that it names leaves open, and certificates that end within 30 days.
+    """
+    from kafkastore.cli import security_doctor
+
+    return security_doctor.run(config)

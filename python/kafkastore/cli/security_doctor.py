@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kafkastore.config import BrokerConfig
 
 
-def run(config: BrokerConfig, _: str) -> int:
+def run(config: BrokerConfig) -> int:
     """Returns the exit status: 1 when something is open."""
     found = list(findings(config))
     for line in found:

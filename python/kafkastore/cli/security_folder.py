@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafkastore._core import StartError, certificate_hosts, issue_certificates
 from kafkastore.cli.security_init import (
+    FolderOptions,
     SecurityInitError,
     bracketed,
     days_of,
@@ -35,7 +36,6 @@ from kafkastore.config.listeners import is_loopback
 from kafkastore.plain_files import sync_path
 
 if TYPE_CHECKING:
-    from argparse import Namespace
     from collections.abc import Iterator, Mapping
 
     Pair = tuple[str, str]
@@ -50,7 +50,7 @@ CERTIFICATE: Final = "certificate.pem"
 class _Folder:
     """One that ``init`` has made."""
 
-    def __init__(self, options: Namespace) -> None:
+    def __init__(self, options: FolderOptions) -> None:
         self.path = Path(options.folder).absolute()
         self._key_path = Path(options.ca_key or self.path / "ca.key")
         self._days = days_of(options)
@@ -98,7 +98,7 @@ class _Folder:
         return SecurityInitError(f"--folder {self.path} cannot be written ({error.strerror or error})")
 
 
-def add_users(options: Namespace) -> int:
+def add_users(options: FolderOptions) -> None:
     folder = _Folder(options)
     users = items_of("--users", options.users)
     homes = [folder.path / "users" / user for user in users]
@@ -134,10 +134,9 @@ def add_users(options: Namespace) -> int:
     for home in homes:
         sys.stdout.write(f"kcat -F {home}/kcat.conf -L\n")
     sys.stderr.write(f"{', '.join(users)} may do what ACLs allow.\n")
-    return 0
 
 
-def add_hosts(options: Namespace) -> int:
+def add_hosts(options: FolderOptions) -> None:
     folder = _Folder(options)
     added = items_of("--hosts", options.hosts)
     with folder.locked():
@@ -155,10 +154,9 @@ def add_hosts(options: Namespace) -> int:
             f"The broker listens for this host alone: set listeners={shown} and advertised.listeners={advertised} in "
             f"{folder.path}/server.properties, and start it again.\n"
         )
-    return 0
 
 
-def renew(options: Namespace) -> int:
+def renew(options: FolderOptions) -> None:
     folder = _Folder(options)
     with folder.locked():
         users = folder.users()
@@ -170,7 +168,6 @@ def renew(options: Namespace) -> int:
     for path in files:
         sys.stdout.write(f"{path}\n")
     sys.stderr.write("Clients that have copies of ca.pem or of a certificate need these before the old ones end.\n")
-    return 0
 
 
 def _read(path: Path, fix: str) -> str:

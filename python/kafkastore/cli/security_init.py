@@ -28,7 +28,7 @@ import time
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkastore._core import Security, StartError, issue_certificates
 from kafkastore.cli.cluster import number_of
@@ -43,7 +43,6 @@ from kafkastore.metadata.nodes import decode_config
 from kafkastore.metadata.opening import open_store
 
 if TYPE_CHECKING:
-    from argparse import Namespace
     from collections.abc import Mapping
 
 MECHANISM: Final = 2
@@ -61,7 +60,18 @@ class SecurityInitError(KafkastoreError):
     """A reason to make nothing."""
 
 
-def run(options: Namespace) -> int:
+class FolderOptions(NamedTuple):
+    """The command line; what a verb has not is empty."""
+
+    folder: str
+    days: str
+    hosts: str = ""
+    users: str = ""
+    port: str = ""
+    ca_key: str = ""
+
+
+def run(options: FolderOptions) -> None:
     folder = Path(options.folder).absolute()
     hosts, users = items_of("--hosts", options.hosts), items_of("--users", options.users)
     port = number_of("--port", options.port, 1, LAST_PORT - 1)
@@ -84,10 +94,9 @@ def run(options: Namespace) -> int:
     except OSError as error:
         raise SecurityInitError(f"--folder {folder} cannot be written ({error.strerror or error})") from None
     _say(folder, hosts[0], port, users)
-    return 0
 
 
-def days_of(options: Namespace) -> int:
+def days_of(options: FolderOptions) -> int:
     return number_of("--days", options.days, 1, MAX_DAYS)
 
 

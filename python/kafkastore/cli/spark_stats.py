@@ -8,41 +8,52 @@ import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkastore.cli.spark_arguments import SparkArguments, count_of
-from kafkastore.cli.usage import UsageError
-from kafkastore.scanning.topics import readable
+import click
+
+from kafkastore.cli.spark_arguments import spark_options
+from kafkastore.cli.spark_session import run_verb, task_progress
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterator, Sequence
 
     from pyspark.sql import SparkSession
 
+    from kafkastore.cli.spark_arguments import SparkArguments
     from kafkastore.spark.pipeline.stats import HeavyKey, TopicStats
 
-CONF: dict[str, str] = {}
 WORTH_A_LINE: Final = 0.001
 """Of a topic's records: keys with fewer are not named to people."""
 _TITLES = ("TOPIC", "PARTITIONS", "RECORDS", "STORED", "PAYLOAD/STORED", "CODEC", "BATCH", "KEYS", "FIRST", "LAST")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--top-keys", default="10")
+@click.command("stats")
+@spark_options
+@click.option(
+    "--top-keys",
+    metavar="N",
+    type=click.IntRange(0),
+    default=10,
+    show_default=True,
+    help="The heaviest keys to name; 0 leaves keys alone, which is much faster.",
+)
+def command(arguments: SparkArguments) -> int:
+    """Records, bytes, rates, keys, codecs and times by topic."""
+    return run_verb("stats", arguments, understand, run)
 
 
 def understand(arguments: SparkArguments) -> int:
     """How many keys to name. Raises UsageError."""
     if arguments.pattern is not None:
-        raise UsageError("stats: --topic-pattern is not for stats; give --topic NAME, or none for all topics")
-    return count_of("--top-keys", arguments.own["top_keys"], low=0)
+        raise click.UsageError("--topic-pattern is not for stats; give --topic NAME, or none for all topics")
+    top_keys: int = arguments.own["top_keys"]
+    return top_keys
 
 
 def run(spark: SparkSession, arguments: SparkArguments, top_keys: int) -> int:
-    from kafkastore.spark.pipeline.progress import bar
     from kafkastore.spark.pipeline.stats import topic_stats
 
     options = {**arguments.broker_options(), **arguments.options}
-    with bar(spark, "stats", is_shown=arguments.shows_progress):
+    with task_progress(spark, "stats", is_shown=arguments.shows_progress):
         found = topic_stats(spark, arguments.log_dirs, arguments.topics, top_keys=top_keys, options=options)
     for line in map(_as_json, found) if arguments.is_json else _as_text(found):
         sys.stdout.write(line + "\n")
@@ -109,6 +120,8 @@ def _as_text(topics: Sequence[TopicStats]) -> Iterator[str]:
 
 
 def _row(topic: TopicStats) -> tuple[str, ...]:
+    from kafkastore.scanning.topics import readable
+
     batches = topic.batches.batches
     return (
         topic.topic,

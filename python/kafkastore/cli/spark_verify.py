@@ -6,43 +6,48 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+import click
+
 from kafkastore.cli.check import json_of, line_of, summary_of
-from kafkastore.cli.usage import UsageError
+from kafkastore.cli.spark_arguments import spark_options
+from kafkastore.cli.spark_session import run_verb, task_progress
 
 if TYPE_CHECKING:
-    import argparse
-
     from pyspark.sql import SparkSession
 
     from kafkastore.cli.spark_arguments import SparkArguments
 
-CONF: dict[str, str] = {}
 
+@click.command("verify")
+@spark_options
+@click.option("--deep-iteration", "is_deep", is_flag=True, help="Also inflate and decode every record.")
+def command(arguments: SparkArguments) -> int:
+    """Check every file of log directories as kafkastore check does, with tasks.
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--deep-iteration", dest="deep", action="store_true")
+    Also that the replicas of a partition, in the directories of different brokers, hold the same batches.
+    """
+    return run_verb("verify", arguments, understand, run)
 
 
 def understand(arguments: SparkArguments) -> None:
     """Raises UsageError."""
     if arguments.pattern is not None or len(arguments.topics) > 1:
-        raise UsageError("verify: give one --topic NAME, or none to check all of them")
+        raise click.UsageError("give one --topic NAME, or none to check all of them")
     if arguments.options:
-        raise UsageError("verify: --option is for commands that read records; leave it out")
+        raise click.UsageError("--option is for commands that read records; leave it out")
 
 
 def run(spark: SparkSession, arguments: SparkArguments, _: None) -> int:
-    from kafkastore.spark.pipeline.progress import bar
     from kafkastore.spark.pipeline.session import PipelineError
     from kafkastore.spark.pipeline.verify import verify_cluster
 
     began = time.monotonic()
     try:
-        with bar(spark, "verify", is_shown=arguments.shows_progress):
+        with task_progress(spark, "verify", is_shown=arguments.shows_progress):
             topic = arguments.topics[0] if arguments.topics else None
-            report = verify_cluster(spark, arguments.log_dirs, topic=topic, deep=arguments.own["deep"])
+            report = verify_cluster(spark, arguments.log_dirs, topic=topic, deep=arguments.own["is_deep"])
     except PipelineError as error:
-        raise UsageError(f"verify: {error}") from None
+        raise click.UsageError(str(error)) from None
     for finding in report.findings:
         sys.stdout.write(json_of(finding) if arguments.is_json else line_of(finding))
     more = {"replicas": report.replicas}

@@ -5,42 +5,29 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from kafkastore.cli.verbs import Verb, run_verb
+import click
+
+from kafkastore.cli.properties_options import broker_config
 
 if TYPE_CHECKING:
     from kafkastore.config import BrokerConfig
 
-USAGE = """\
-usage: kafkastore stray list [server.properties] [--override key=value ...]
-       kafkastore stray adopt TOPIC [server.properties] [--override key=value ...]
-       kafkastore stray delete DIRECTORY [server.properties] [--override key=value ...]
 
-Logs that a start of this broker has set aside, as directories that end in -stray: of topics that the metadata store did
-not know, or knows under another id. For the broker of this server.properties; without one, for the broker that needs
-none.
+@click.group("stray")
+def command() -> None:
+    """Logs that a start has set aside: look at them, serve them again, delete them.
 
-list          each of them: topic, partition, topic id, records, offsets and bytes; the broker may run
-adopt         makes TOPIC of all its logs that are set aside here; the broker must not run. Its next start serves them
-              again, as the one replica of each partition, with the topic's id and the configuration that is kept beside
-              the logs; of a topic without one nothing is deleted until somebody configures it. Replicas on other
-              brokers are added with kafka-reassign-partitions.sh. Records below a log start that DeleteRecords had
-              moved may be back
-delete        deletes one of them for good; the broker must not run
+    They are directories that end in -stray: of topics that the metadata store did not know, or knows under another id.
+    For the broker of this server.properties; without one, for the broker that needs none.
 
-options:
-  --override key=value   set or replace a key; may be given again
-  -h, --help             show this text
-
-exit status: 0 done, 1 refused or failed, with a sentence on stderr and nothing changed, 2 wrong usage
-"""
+    Exit status: 0 done, 1 refused or failed, with a sentence on stderr and nothing changed, 2 wrong usage.
+    """
 
 
-def main(arguments: list[str]) -> int:
-    """Runs a command; returns the exit status, see USAGE."""
-    return run_verb(_VERBS, arguments)
-
-
-def _list(config: BrokerConfig, _: str) -> int:
+@command.command("list")
+@broker_config
+def list_strays(config: BrokerConfig) -> None:
+    """Each of them: topic, partition, topic id, records, offsets and bytes; the broker may run."""
     from kafkastore.log import strays
     from kafkastore.metadata.nodes import topic_id_text
 
@@ -56,10 +43,19 @@ def _list(config: BrokerConfig, _: str) -> int:
         )
     if not found:
         sys.stdout.write(f"Nothing is set aside in {', '.join(config.log_dirs)}\n")
-    return 0
 
 
-def _adopt(config: BrokerConfig, topic: str) -> int:
+@command.command()
+@click.argument("topic")
+@broker_config
+def adopt(config: BrokerConfig, topic: str) -> None:
+    """Make TOPIC of all its logs that are set aside here; the broker must not run.
+
+    Its next start serves them again, as the one replica of each partition, with the topic's id and the configuration
+    that is kept beside the logs; of a topic without one nothing is deleted until somebody configures it. Replicas on
+    other brokers are added with kafka-reassign-partitions.sh. Records below a log start that DeleteRecords had moved
+    may be back.
+    """
     from kafkastore.log import strays
 
     taken = strays.adopt(topic, config.log_dirs)
@@ -67,15 +63,14 @@ def _adopt(config: BrokerConfig, topic: str) -> int:
         f"The next start of broker {config.node_id} serves {topic} with {len(taken)} partitions, from this broker "
         "alone\n"
     )
-    return 0
 
 
-def _delete(config: BrokerConfig, path: str) -> int:
+@command.command()
+@click.argument("path", metavar="DIRECTORY", type=click.Path())
+@broker_config
+def delete(config: BrokerConfig, path: str) -> None:
+    """Delete one of them for good; the broker must not run."""
     from kafkastore.log import strays
 
     gone = strays.delete(path, config.log_dirs)
     sys.stdout.write(f"{gone.path} is deleted\n")
-    return 0
-
-
-_VERBS = {"list": Verb(_list), "adopt": Verb(_adopt, "TOPIC"), "delete": Verb(_delete, "DIRECTORY")}

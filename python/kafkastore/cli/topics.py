@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.group("topics")
 def command() -> None:
-    """Topics: list, describe, create, grow, delete."""
+    """List, describe, create, grow and delete topics."""
 
 
 LISTED = (Column("name"), Column("partitions", is_number=True), Column("replicas", is_number=True))

@@ -1,11 +1,18 @@
-"""Reads Java properties files (``server.properties``): comments, escapes, continued lines, ``=``, ``:`` or space.
+"""Reads and writes Java properties files (``server.properties``): comments, escapes, continued lines, ``=``, ``:`` or
+space.
 
 Knows nothing of which keys exist.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_ESCAPED = {ord(character): f"\\{letter}" for letter, character in {**_ESCAPES, "\\": "\\"}.items()}
 _BLANKS = " \t\f"
 
 
@@ -29,6 +36,23 @@ def read_properties(path: str) -> dict[str, str]:
         if b"\0" in data:
             raise ValueError("it is not text") from None
         return parse_properties(data.decode("iso-8859-1"))
+
+
+def properties_text(pairs: Mapping[str, str]) -> str:
+    """The text of a file with these pairs, in ASCII: Java reads a file as ISO-8859-1. A key has no blank and no sign of
+    the format."""
+    return "".join(f"{key}={escaped(value)}\n" for key, value in pairs.items())
+
+
+def escaped(value: str) -> str:
+    """A value as it stands in a file."""
+    text = value.translate(_ESCAPED)
+    text = "\\" + text if text.startswith(" ") else text
+    if text.isascii():
+        return text
+    units = text.encode("utf-16-be", "surrogatepass")
+    codes = (int.from_bytes(units[at : at + 2]) for at in range(0, len(units), 2))
+    return "".join(chr(code) if code < 128 else f"\\u{code:04x}" for code in codes)
 
 
 def _logical_lines(text: str) -> list[str]:
@@ -82,7 +106,9 @@ def _unescape(text: str) -> str:
             position += 4
         else:
             out.append(_ESCAPES.get(escaped, escaped))
-    return "".join(out)
+    made = "".join(out)
+    # characters beyond 16 bits are two escapes
+    return made if made.isascii() else made.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
 
 def _is_hex(digits: str) -> bool:

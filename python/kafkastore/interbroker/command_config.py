@@ -1,8 +1,8 @@
 """How a command or a function of ours connects to brokers: the ``client.properties`` that Kafka's tools take as
 ``--command-config``, or its keys as a mapping.
 
-Read are ``security.protocol``, ``sasl.*`` and ``ssl.*`` (``rust/client/security.rs`` says which); other keys belong to
-other programs. Never: shows a password.
+Read are ``security.protocol``, ``sasl.*`` and ``ssl.*`` (``rust/client/security.rs`` says which), in the names of
+Java's client or of librdkafka; other keys belong to other programs. Never: shows a password.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from kafkastore._core import StartError, client_security
 from kafkastore.config.properties import parse_properties
 from kafkastore.errors import ConfigError
 from kafkastore.interbroker.dialer import Dialer
+from kafkastore.interbroker.librdkafka_keys import java_keys
 
 CommandConfig = str | os.PathLike[str] | Mapping[str, str] | None
 """The path of a ``client.properties``, its keys, or nothing: PLAINTEXT."""
@@ -28,12 +29,12 @@ def read_command_config(command_config: CommandConfig) -> Dialer:
 
 
 def properties_of(command_config: CommandConfig) -> dict[str, str]:
-    """The keys that say how connections are protected. Raises ConfigError."""
+    """The keys that say how connections are protected, in Java's names. Raises ConfigError."""
     if command_config is None:
         return {}
     given: Mapping[str, str]
     given = command_config if isinstance(command_config, Mapping) else _read(os.fspath(command_config))
-    return {key: value for key, value in given.items() if key.startswith(SECURITY)}
+    return {key: value for key, value in java_keys(given).items() if key.startswith(SECURITY)}
 
 
 def spark_options(command_config: CommandConfig) -> dict[str, str]:

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from kafkastore._core import LoadBuilder, make_staging_dir, sweep_staged
 from kafkastore.loading import staging
 from kafkastore.loading.cluster import LoadClient, LoadedOffsets, LoadError, LoadTopic
+from kafkastore.loading.codecs import CODECS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 T = TypeVar("T")
-CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 BATCH_BYTES = 1_000_000
 """Bytes of a batch, unless the topic takes less."""
 COMPRESSED_MARGIN = 64

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import asyncio
-from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -21,7 +20,7 @@ from kafkastore.messages import OutgoingRequest
 T0 = ("t", 0)
 MOVES = ClusterPartition(1, (2, 1), (1,), (2,), (1,))
 DONE = ClusterPartition(2, (2,), (2,))
-OPTIONS = Namespace(dry_run=False, no_progress=True)
+OPTIONS = cluster_moves.MoveOptions("localhost:1")
 
 
 def view(one: ClusterPartition, *alive: int, held: Mapping[int, Mapping[Any, int]] | None = None) -> ClusterView:
@@ -163,4 +162,4 @@ def test_status_shows_what_brokers_know_when_there_is_no_controller(monkeypatch:
     assert "moving: not known. The controller does not do what it is asked (The request timed out.)" in shown
     refusal["error_code"] = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     with pytest.raises(AdminError, match="topics that it may not describe are not counted"):
-        cluster_status.run(SimpleNamespace(bootstrap_server="localhost:1", command_config=None))
+        cluster_status.run("localhost:1", None)

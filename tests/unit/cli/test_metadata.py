@@ -43,20 +43,6 @@ def ask(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
     return status, captured.out, captured.err
 
 
-@pytest.mark.parametrize("arguments", [[], ["nonsense"], ["backup"], ["restore", "--override"], ["check", "a", "b"]])
-def test_wrong_usage_is_refused_with_the_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    status, _, error = ask(capsys, *arguments)
-    assert status == 2
-    assert "usage: kafkastore metadata backup FILE" in error
-
-
-@pytest.mark.parametrize("arguments", [["--help"], ["backup", "--help"], ["check", "-h"]])
-def test_help_is_shown(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    status, shown, _ = ask(capsys, *arguments)
-    assert status == 0
-    assert shown.startswith("usage: kafkastore metadata")
-
-
 def test_backup_is_whole_and_never_overwrites(
     properties: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -70,7 +56,7 @@ def test_backup_is_whole_and_never_overwrites(
         assert direct.execute("SELECT count(*) FROM sessions").fetchone() == (0,)
     direct.close()
     status, _, error = ask(capsys, "backup", str(backup), properties)
-    assert (status, error) == (1, f"kafkastore: {backup} exists already; give the name of a new file\n")
+    assert (status, error) == (1, f"kafkastore metadata backup: {backup} exists already; give the name of a new file\n")
 
 
 def test_zookeeper_is_backed_up_by_its_own_means(capsys: pytest.CaptureFixture[str], properties: str) -> None:
@@ -230,7 +216,7 @@ def test_stored_configurations_are_shown_and_wrong_ones_named(
     asyncio.run(put_configs(properties, STORED))
     status, shown, said = ask(capsys, "config", properties)
     assert (status, said.count("\n")) == (1, 1)
-    assert said.startswith("kafkastore: 7 of these have no effect; remove them")
+    assert said.startswith("kafkastore metadata config: 7 of these have no effect; remove them")
     lines = dict(line.split("  # no effect: ") if "  # " in line else (line, "") for line in shown.splitlines())
     assert {line: why[:30] for line, why in lines.items()} == {
         "brokers/1:log.roll.ms=-1": "Invalid value -1 for configura",
@@ -261,7 +247,11 @@ def test_configuration_is_removed_and_noticed(properties: str, capsys: pytest.Ca
         ("brokers//1:x", f"brokers//1:x names no key; give KIND/NAME:KEY, as in brokers/1:log.roll.ms; {KINDS}"),
         ("topic/t1:retention.ms", f"topic/t1:retention.ms names no kind of configurations, topic; {KINDS}"),
     ):
-        assert ask(capsys, "remove-config", operand, properties) == (1, "", f"kafkastore: {reason}\n")
+        assert ask(capsys, "remove-config", operand, properties) == (
+            1,
+            "",
+            f"kafkastore metadata remove-config: {reason}\n",
+        )
 
     async def left() -> tuple[dict[str, str], dict[str, str], int]:
         store = store_of(properties)
@@ -325,7 +315,9 @@ def test_default_of_all_brokers_needs_no_angle_brackets(properties: str, capsys:
         0, "brokers/<default>:log.retention.ms is removed\n", "",
     )  # fmt: skip
     said = ask(capsys, "remove-config", "users/default:x", properties)[2]
-    assert said == "kafkastore: users/default has no x; see metadata config\n"  # a user may be called so
+    assert (
+        said == "kafkastore metadata remove-config: users/default has no x; see metadata config\n"
+    )  # a user may be called so
 
 
 def test_looking_makes_no_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,7 @@ from unittest.mock import patch
 
 import pyarrow as pa
 
+from kafkastore.cli.profiles import write_profile
 from kafkastore.cli.security_folder import replace_files
 from kafkastore.dynamic_config import kept_configs
 from kafkastore.dynamic_config.kept_configs import KeptConfigs
@@ -211,7 +212,18 @@ def _renew_certificates(folder: Path) -> None:
     replace_files({folder / "ca.pem": "new", folder / "users/certificate.pem": "new"})
 
 
+def _make_profile(folder: Path) -> None:
+    with patch.dict("os.environ", XDG_CONFIG_HOME=str(folder)):
+        write_profile("a", {"bootstrap.servers": "old:1"})
+
+
+def _change_profile(folder: Path) -> None:
+    with patch.dict("os.environ", XDG_CONFIG_HOME=str(folder)):
+        write_profile("a", {"bootstrap.servers": "new:1"})
+
+
 PROMISES = [
+    Promise("profile that is changed", _make_profile, _change_profile, ("kafkastore/profiles/*",)),
     Promise("renewed certificates", _make_certificates, _renew_certificates, ("*.pem", "users/*.pem")),
     Promise("mark that is synced", _nothing, _sync_mark, ("mark",)),
     Promise("marks in the log directories", _nothing, _start_marks, (DIRECTORY_FILE,)),

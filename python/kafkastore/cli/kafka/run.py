@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from datetime import datetime
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from kafkastore.cli.kafka.flags import FlagsError
@@ -29,7 +30,12 @@ SUFFIX: Final = ".sh"
 
 def run(tool: str, arguments: list[str]) -> int:
     """The exit status of a tool, whose name may end in ``.sh``."""
-    module = import_module(f"kafkastore.cli.kafka.{module_of(tool)}")
+    name = module_of(tool)
+    path = f"{__package__}.{name}"
+    module = import_module(path) if name.isidentifier() and find_spec(path) else None
+    if module is None or not hasattr(module, "main"):
+        sys.stderr.write(f"kafkastore: No such command {tool!r}; see kafkastore --help\n")
+        return 2
     try:
         status: int = module.main(arguments)
     except FlagsError as error:

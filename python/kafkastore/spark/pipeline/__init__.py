@@ -4,7 +4,6 @@ Each takes a Spark session that has the jar (``kafkastore.spark.configure``). Re
 ``format("kafkastore")`` in the JVM and never pass through Python.
 
 session.py    a quiet session for a command, with the jar; Spark's failures as one sentence
-progress.py   how far Spark's jobs are, as a bar
 files.py      files and folders wherever Spark's file systems reach
 publishing.py the files of an export appear once, whole, whatever is killed
 export.py     topics as a lake: incremental, partitioned by time

@@ -1,0 +1,43 @@
+"""The bar of long commands: on a terminal as wide as it is, and nothing elsewhere."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from kafkastore.cli import main as cli
+
+WORK = """
+import sys, time
+from kafkastore.cli.progress import Reading, polled
+with polled(lambda: Reading(1, 4, "1 of [b] parts"), is_shown=sys.stderr.isatty()):
+    time.sleep(0.5)
+print("done", "rich" in sys.modules)
+"""
+
+
+def ended(stderr: int) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(Path(cli.__file__).parents[2]), "TERM": "xterm", "COLUMNS": "70"}
+    ran = subprocess.run(
+        [sys.executable, "-c", WORK], stdout=subprocess.PIPE, stderr=stderr, text=True, check=True, env=environment
+    )
+    return ran.stdout
+
+
+def test_bar_is_on_stderr_of_a_terminal_alone_and_goes_away() -> None:
+    ours, theirs = pty.openpty()
+    assert ended(theirs) == "done True\n"
+    os.close(theirs)
+    shown = os.read(ours, 1 << 16).decode()
+    os.close(ours)
+    assert " 25% 1 of [b] parts" in re.sub(r"\x1b\[[0-9;]*m", "", shown)
+    assert shown.endswith("\x1b[2K"), "its line is cleared"
+    reader, writer = os.pipe()
+    assert ended(writer) == "done False\n"
+    os.close(writer)
+    assert os.read(reader, 1) == b""
+    os.close(reader)
