@@ -10,7 +10,13 @@ from kafkastore.cli.properties_options import properties_options
 
 @click.command("broker")
 @properties_options
-def command(properties_file: str | None, overrides: tuple[str, ...]) -> int:
+@click.option(
+    "--environment",
+    "has_environment",
+    is_flag=True,
+    help="Keys are also variables of the environment, as in Apache Kafka's image: KAFKA_NUM_PARTITIONS.",
+)
+def command(properties_file: str | None, overrides: tuple[str, ...], has_environment: bool) -> int:
     """Run a broker in the foreground; without a file a single one that needs no set-up.
 
     It runs until SIGTERM, SIGINT or SIGHUP. Keys, types and defaults are Kafka's.
@@ -22,4 +28,5 @@ def command(properties_file: str | None, overrides: tuple[str, ...]) -> int:
     """
     from kafkastore.cli import broker_start
 
-    return broker_start.run(properties_file, list(overrides))
+    of_environment = broker_start.environment_overrides() if has_environment else []
+    return broker_start.run(properties_file, [*of_environment, *overrides])

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafkastore._core import __version__
 from kafkastore.cli.ending import end_at_once
+from kafkastore.cli.supervisor import tell_ready, tell_stopping
 from kafkastore.config.secret import FILE_KEY, REQUIRED_KEY
 from kafkastore.internal_topics import OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from kafkastore.membership import registration
@@ -49,7 +50,7 @@ async def _run(config: BrokerConfig) -> None:
     loop = asyncio.get_running_loop()
     handled = [number for number in STOP_SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
     for number in handled:
-        loop.add_signal_handler(number, broker.request_stop)
+        loop.add_signal_handler(number, _stop, broker)
     try:
         await broker.start()
         gc.freeze()
@@ -58,6 +59,7 @@ async def _run(config: BrokerConfig) -> None:
         _say_how_to_connect(broker)
         _say_who_may_give_orders(broker.config)
         _say_what_needs_brokers(broker)
+        tell_ready(f"serves {_addresses(broker.config, broker.ports)[0]}")
         await broker.run_until_stopped()
     except StopRequested:
         logger.info("Stopped before the start was complete")
@@ -66,6 +68,11 @@ async def _run(config: BrokerConfig) -> None:
         for number in handled:  # the process ends already: a further signal must not change that
             loop.remove_signal_handler(number)
             signal.signal(number, signal.SIG_IGN)
+
+
+def _stop(broker: Broker) -> None:
+    tell_stopping()
+    broker.request_stop()
 
 
 def collect_seldom() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
 import sys
 
 from kafkastore.cli.process_limits import raise_descriptor_limit, shortage_of
@@ -55,6 +56,13 @@ def _on_one_line(text: str) -> str:
     return text if text.isprintable() else "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
 
 
+def environment_overrides() -> list[str]:
+    """``key=value`` for each of Kafka's keys that is a variable of the environment."""
+    from kafkastore.config.environment import overrides_of
+
+    return overrides_of(os.environ)
+
+
 def understood(arguments: list[str]) -> tuple[str | None, list[str]] | None:
     """(path of the properties file or None, overrides); None for all else that click is to look at: a wish for help,
     a mistake."""
@@ -63,7 +71,9 @@ def understood(arguments: list[str]) -> tuple[str | None, list[str]] | None:
     remaining = iter(arguments)
     for argument in remaining:
         option, equals, value = argument.partition("=")
-        if option == "--override":
+        if argument == "--environment":
+            overrides = [*environment_overrides(), *overrides]
+        elif option == "--override":
             override = value if equals else next(remaining, None)
             if override is None:
                 return None
