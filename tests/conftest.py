@@ -141,7 +141,7 @@ def _session_broker(kind: str, folder: Path) -> Iterator[BrokerProcess]:
 
 @pytest.fixture(scope="session")
 def apache_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    """Apache Kafka 4.3, one for the session."""
+    """Apache Kafka 4.4, one for the session."""
     yield from _session_broker("kafka", tmp_path_factory.mktemp("apache-kafka"))
 
 

@@ -130,7 +130,7 @@ def main() -> None:
     kinds: list[tuple[str, str | None]] = [tuple(one.split("=", 1)) for one in given.against]
     kinds = kinds or [("kafkastore", "")]
     if given.kafka:
-        kinds.append(("Apache Kafka 4.3", None))
+        kinds.append(("Apache Kafka 4.4", None))
     out = given.output.open("a") if given.output else sys.stdout
     out.write(HEAD)
     chosen = [attack for attack in EACH if not given.attack or attack.name in given.attack]

@@ -86,7 +86,7 @@ def main() -> None:
     header = [f"# {commit()}", "", f"{machine()}. Brokers in turn, {arguments.rounds} rounds, medians."]
     header += ["The driver is Python on the same cores: rates are bounded by it, CPU per unit is the broker's own."]
     if "kafka" in wanted:
-        header += ["Apache Kafka 4.3.0, 1 GB heap. Ratio: ours / Apache Kafka's; ↑ higher is better, ↓ lower."]
+        header += ["Apache Kafka 4.4.0, 1 GB heap. Ratio: ours / Apache Kafka's; ↑ higher is better, ↓ lower."]
     if noise > NOISY_CORES:
         header += [f"Noisy: other processes used up to {noise:.1f} cores."]
     text = "\n".join([*header, "", *table(figures, wanted)]) + "\n"

@@ -10,7 +10,7 @@
 //!          | 3  offset:i64 leader_epoch:i32 metadata:string commit_timestamp:i64
 //!          | 4  offset:i64 leader_epoch:i32 metadata:compact commit_timestamp:i64 tags(0: topic_id uuid)
 //! ```
-//! Apache Kafka 4.3 writes version 4 with the topic's id, version 1 when the client asked for a retention time. A null
+//! Apache Kafka 4.4 writes version 4 with the topic's id, version 1 when the client asked for a retention time. A null
 //! value is a tombstone.
 
 use protocol::{Reader, TopicId, WireError, Writer, ZERO_TOPIC_ID};

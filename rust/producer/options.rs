@@ -3,7 +3,7 @@
 //! Parses text into one [`ProducerOptions`]. Every mistake is one sentence that names the option, its value and the
 //! fix. Names are matched without regard to case. Nothing is connected to, and nothing is logged: warnings are given
 //! back.
-//! Source: Kafka 4.3, `ProducerConfig`.
+//! Source: Kafka 4.4, `ProducerConfig`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -79,7 +79,7 @@ pub enum BatchError {
 }
 
 impl BatchError {
-    /// The code that Kafka 4.3 gives a producer for it.
+    /// The code that Kafka 4.4 gives a producer for it.
     ///
     /// A payload that cannot be inflated, or of an unknown codec, is an unexpected exception in Kafka. One that grows
     /// beyond the limit gets `MESSAGE_TOO_LARGE`, on which clients split the batch; Kafka has no such limit.

@@ -28,7 +28,7 @@ TAKEN_BY_KAFKA = {
     "with a key of RSA of 1,024 bits",
     "with bytes behind it",
 }
-"""What Apache Kafka 4.3 lets in, on Java 17."""
+"""What Apache Kafka 4.4 lets in, on Java 17."""
 
 
 def test_no_bad_certificate_is_let_in(broker_factory: BrokerFactory, tmp_path: Path, against: str) -> None:

@@ -132,7 +132,7 @@ def test_kafka_dump_log_accepts_the_directory(
 def test_kafka_features_describes_transactions_at_level_2_and_absent_features_at_level_0(
     java: JavaTools, broker: BrokerProcess, against: str
 ) -> None:
-    """KIP-584; Apache Kafka 4.3 finalizes most of them."""
+    """KIP-584; Apache Kafka 4.4 finalizes most of them."""
     lines = run(java, broker, "kafka-features", "describe").splitlines()
     found = {line.split()[1]: line for line in lines if line.startswith("Feature: ")}
     levels = {"group.version": 0, "share.version": 0, "streams.version": 0, "transaction.version": 2}

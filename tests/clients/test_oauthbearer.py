@@ -32,10 +32,11 @@ from peer.wire_socket import WireSocket
 
 SASL_AUTHENTICATION_FAILED = 58
 VALUES = [b"%d" % number for number in range(100)]
-URL = "sasl.oauthbearer.jwks.endpoint.url"
+URL, NOWHERE = "sasl.oauthbearer.jwks.endpoint.url", "file:///nowhere/keys.json"
+AUDIENCE, ISSUER = "sasl.oauthbearer.expected.audience", "sasl.oauthbearer.expected.issuer"
 RULES = {
-    "sasl.oauthbearer.expected.audience": "other,kafka",
-    "sasl.oauthbearer.expected.issuer": "https://issuer",
+    AUDIENCE: "other,kafka",
+    ISSUER: "https://issuer",
     "sasl.oauthbearer.clock.skew.seconds": "5",
 }
 
@@ -403,12 +404,20 @@ def test_keys_are_read_again_after_an_answer_that_is_no_http(
     wait_until(lambda: guarded.is_taken(second.token()), 20, "the new keys count")
 
 
+def test_any_audience_and_issuer_are_taken_where_they_need_not_be_verified(start: Callable[..., Guarded]) -> None:
+    may_say_any = {f"sasl.oauthbearer.allow.unverified.{claim}": "true" for claim in ("audience", "issuer")}
+    guarded = start({AUDIENCE: "", ISSUER: "", **may_say_any})
+    assert guarded.is_taken(guarded.server.token(guarded.server.claims(aud="other-service", iss="https://other")))
+
+
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
         ({URL: ""}, "give a file: or https: URL of a JWK set"),
         ({URL: "ftp://host/keys"}, "give a file: or https: URL of a JWK set"),
-        ({URL: "file:///nowhere/keys.json"}, "file:///nowhere/keys.json of listener SASL_PLAINTEXT cannot be read"),
+        ({URL: NOWHERE, AUDIENCE: ""}, f"{AUDIENCE} is not set, and listener SASL_PLAINTEXT takes tokens"),
+        ({URL: NOWHERE, ISSUER: ""}, f"{ISSUER} is not set, and listener SASL_PLAINTEXT takes tokens"),
+        ({URL: NOWHERE}, "file:///nowhere/keys.json of listener SASL_PLAINTEXT cannot be read"),
         ({URL: "file:///dev/null"}, "file:///dev/null of listener SASL_PLAINTEXT cannot be used: it is no JWK set"),
         (
             {"listener.name.sasl_plaintext.oauthbearer.sasl.server.callback.handler.class": "com.example.Handler"},
@@ -423,6 +432,7 @@ def test_a_wrong_key_ends_the_start_with_one_sentence(
     broker.overrides |= {
         "listeners": f"SASL_PLAINTEXT://127.0.0.1:{broker.port}",
         "sasl.enabled.mechanisms": "OAUTHBEARER",
+        **RULES,
         **settings,
     }
     broker.launch()

@@ -1,7 +1,7 @@
 """Fetches of consumers and followers, sent unchanged to the leader and the followers of a partition on three brokers in
 racks a, b and c (KIP-392).
 
-The answers are written in a form that two implementations can share. ``apache-kafka-4.3.0-closest-replica.json`` has
+The answers are written in a form that two implementations can share. ``apache-kafka-4.4.0-closest-replica.json`` has
 Apache Kafka's answers. Run as a program, with the addresses of three brokers and the process id of the third, this
 module prints their answers::
 

@@ -34,7 +34,7 @@ SLOW_TO_GO = {"zookeeper.session.timeout.ms": "60000", "replica.lag.time.max.ms"
 NOBODY_PROVES = {"kafkastore.inter.broker.secret.required": "false"}
 """Any client on the brokers' listener may fetch as a follower, as with Apache Kafka's PLAINTEXT."""
 
-EXPECTED = Path(__file__).with_name("apache-kafka-4.3.0-closest-replica.json")
+EXPECTED = Path(__file__).with_name("apache-kafka-4.4.0-closest-replica.json")
 RECORD_BYTES = 1_000
 RECORDS = 5_000
 LEADER, CLOSEST = 1, 2

@@ -69,8 +69,6 @@ AFTER_LOADING = {
 }
 IS_VISIBLE = {DONE, COMMIT, GOES_ON}
 TIME_BYTES = 8
-STATES = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort")
-"""By their numbers in a record."""
 
 Producers = dict[str, RawProducer]
 
@@ -265,5 +263,5 @@ def assert_dump_log_tells(java: JavaTools, log_dir: Path, found: Described) -> N
     last = {json.loads(key)["data"]["transactionalId"]: payload for key, payload in read}
     for name, (state, _, producer_id, epoch, _) in found.items():
         value = json.loads(last[name])["data"]
-        told = STATES[value["transactionStatus"]], value["producerId"] if producer_id is not None else None
+        told = value["transactionStatus"], value["producerId"] if producer_id is not None else None
         assert (*told, value["producerEpoch"]) == (state, producer_id, epoch), (name, value)

@@ -1,4 +1,4 @@
-"""Where we answer otherwise than Apache Kafka 4.3 on purpose, and how two answers are compared."""
+"""Where we answer otherwise than Apache Kafka 4.4 on purpose, and how two answers are compared."""
 
 from __future__ import annotations
 
@@ -9,19 +9,8 @@ DEVIATIONS: dict[str, str] = {
         "Kafka fails inside (UNKNOWN_SERVER_ERROR) for topics; we answer INVALID_REQUEST, as both do for brokers"
     ),
     "replace: same resource twice, v2": "Kafka never answers; we answer as to IncrementalAlterConfigs",
-    "create: two new ones collide with each other, v7": (
-        "Kafka looks for collisions only among topics that were there before the request; we refuse the second"
-    ),
-    "grow: more partitions than one request may have, v3": (
-        "Kafka fails inside (UNKNOWN_SERVER_ERROR); we answer POLICY_VIOLATION, as both do to CreateTopics"
-    ),
     "alter: broker, unknown config is taken, v1": "Kafka stores keys that no plugin of ours could read; we refuse them",
     "alter: broker, key of no config, v1": "as above",
-    "offline: move from there, v1": (
-        "Kafka does not host it since the start (REPLICA_NOT_AVAILABLE); we answer KAFKA_STORAGE_ERROR, as both do "
-        "when the directory fails while the broker runs"
-    ),
-    "offline: move from there, v2": "as above",
     "offline: move between others, v1": "Kafka moves nothing while a directory is offline (KAFKA_STORAGE_ERROR); we do",
     "offline: move between others, v2": "as above",
     "produce: the same batch again, v11": "Kafka gives the create time of a duplicate as the time of its append",

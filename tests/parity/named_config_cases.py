@@ -53,6 +53,11 @@ for key, values in {
     "share.record.lock.duration.ms": ("1", "14999", "60001"),
     "streams.num.standby.replicas": ("-1", "2", "3"),
     "streams.initial.rebalance.delay.ms": ("-1", "0"),
+    "streams.num.warmup.replicas": ("-1", "21", "20"),
+    "streams.task.offset.interval.ms": ("14999", "15000"),
+    "streams.assignor.name": ("x", "", "sticky", " sticky "),
+    "streams.rack.aware.assignment.tags": ("a,b,a", "a, a", "a,,b", "zone, rack"),
+    "errors.deadletterqueue.topic.name": ("__x", "a/b", "letters"),
     "no.such.key": ("1",),
 }.items():  # fmt: skip
     for value in values:

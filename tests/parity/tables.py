@@ -1,16 +1,16 @@
-"""The tables of requests. Each is sent to a fresh broker of its own, and has a file of what Apache Kafka 4.3 answered.
+"""The tables of requests. Each is sent to a fresh broker of its own, and has a file of what Apache Kafka 4.4 answered.
 
 The files are written by asking Apache Kafka::
 
-    cd tests && python -m parity.tables requests > parity/apache-kafka-4.3.0.json
-    cd tests && python -m parity.tables two-log-dirs > parity/apache-kafka-4.3.0-two-log-dirs.json
-    cd tests && python -m parity.tables one-log-dir-offline > parity/apache-kafka-4.3.0-one-log-dir-offline.json
-    cd tests && python -m parity.tables loggers > parity/apache-kafka-4.3.0-loggers.json
-    cd tests && python -m parity.tables security-off > parity/apache-kafka-4.3.0-security-off.json
-    cd tests && python -m parity.tables transactions > parity/apache-kafka-4.3.0-transactions.json
-    cd tests && python -m parity.tables features > parity/apache-kafka-4.3.0-features.json
-    cd tests && python -m parity.tables named-configs > parity/apache-kafka-4.3.0-named-configs.json
-    cd tests && python -m parity.tables not-text > parity/apache-kafka-4.3.0-not-text.json
+    cd tests && python -m parity.tables requests > parity/apache-kafka-4.4.0.json
+    cd tests && python -m parity.tables two-log-dirs > parity/apache-kafka-4.4.0-two-log-dirs.json
+    cd tests && python -m parity.tables one-log-dir-offline > parity/apache-kafka-4.4.0-one-log-dir-offline.json
+    cd tests && python -m parity.tables loggers > parity/apache-kafka-4.4.0-loggers.json
+    cd tests && python -m parity.tables security-off > parity/apache-kafka-4.4.0-security-off.json
+    cd tests && python -m parity.tables transactions > parity/apache-kafka-4.4.0-transactions.json
+    cd tests && python -m parity.tables features > parity/apache-kafka-4.4.0-features.json
+    cd tests && python -m parity.tables named-configs > parity/apache-kafka-4.4.0-named-configs.json
+    cd tests && python -m parity.tables not-text > parity/apache-kafka-4.4.0-not-text.json
 """
 
 from __future__ import annotations
@@ -58,19 +58,19 @@ class Table(NamedTuple):
 
 
 TABLES = {
-    "requests": Table(CASES, HERE / "apache-kafka-4.3.0.json"),
-    "two-log-dirs": Table(TWO_LOG_DIRS, HERE / "apache-kafka-4.3.0-two-log-dirs.json", 2),
+    "requests": Table(CASES, HERE / "apache-kafka-4.4.0.json"),
+    "two-log-dirs": Table(TWO_LOG_DIRS, HERE / "apache-kafka-4.4.0-two-log-dirs.json", 2),
     "one-log-dir-offline": Table(
-        ONE_LOG_DIR_OFFLINE, HERE / "apache-kafka-4.3.0-one-log-dir-offline.json", 3, BEFORE_ONE_IS_OFFLINE
+        ONE_LOG_DIR_OFFLINE, HERE / "apache-kafka-4.4.0-one-log-dir-offline.json", 3, BEFORE_ONE_IS_OFFLINE
     ),
-    "loggers": Table(LOGGERS, HERE / "apache-kafka-4.3.0-loggers.json"),
-    "security-off": Table(SECURITY_OFF, HERE / "apache-kafka-4.3.0-security-off.json"),
+    "loggers": Table(LOGGERS, HERE / "apache-kafka-4.4.0-loggers.json"),
+    "security-off": Table(SECURITY_OFF, HERE / "apache-kafka-4.4.0-security-off.json"),
     "transactions": Table(
-        TRANSACTIONS, HERE / "apache-kafka-4.3.0-transactions.json", overrides=OVERRIDES, has_requests_of_brokers=True
+        TRANSACTIONS, HERE / "apache-kafka-4.4.0-transactions.json", overrides=OVERRIDES, has_requests_of_brokers=True
     ),
-    "features": Table(FEATURES, HERE / "apache-kafka-4.3.0-features.json"),
-    "named-configs": Table(NAMED_CONFIGS, HERE / "apache-kafka-4.3.0-named-configs.json"),
-    "not-text": Table(NOT_TEXT, HERE / "apache-kafka-4.3.0-not-text.json", client=NotTextClient),
+    "features": Table(FEATURES, HERE / "apache-kafka-4.4.0-features.json"),
+    "named-configs": Table(NAMED_CONFIGS, HERE / "apache-kafka-4.4.0-named-configs.json"),
+    "not-text": Table(NOT_TEXT, HERE / "apache-kafka-4.4.0-not-text.json", client=NotTextClient),
 }
 
 

@@ -1,4 +1,4 @@
-"""The same requests to a started broker, its answers beside those that Apache Kafka 4.3 gave.
+"""The same requests to a started broker, its answers beside those that Apache Kafka 4.4 gave.
 
 Runs against ours, or with ``--against=kafka`` against Apache Kafka itself, which proves the recorded answers. Each
 table needs a fresh broker, so it gets one of its own.

@@ -24,6 +24,7 @@ DIFFERENT = {
             "alter.config.policy.class.name",
             "client.quota.callback.class",
             "create.topic.policy.class.name",
+            "group.streams.topology.description.plugin.class",
             "principal.builder.class",
             "sasl.client.callback.handler.class",
             "sasl.login.callback.handler.class",
@@ -38,6 +39,7 @@ DIFFERENT = {
     **dict.fromkeys(
         (
             "config.providers",
+            "group.streams.rack.aware.assignment.tags",
             "inter.broker.listener.name",
             "kafka.metrics.reporters",
             "log.dir",
@@ -64,11 +66,11 @@ DIFFERENT = {
     ),
     **dict.fromkeys(
         (
-            "cordoned.log.dirs",
             "early.start.listeners",
             "group.consumer.assignors",
             "group.coordinator.rebalance.protocols",
             "group.share.assignors",
+            "group.streams.assignors",
             "sasl.kerberos.principal.to.local.rules",
         ),
         NO_EFFECT,
@@ -80,6 +82,7 @@ DIFFERENT = {
     "log.retention.hours": (REFUSED, "no topic can have a retention.ms below -1"),
     "log.retention.minutes": (REFUSED, "no topic can have a retention.ms below -1"),
     "log.retention.ms": (REFUSED, "no topic can have a retention.ms below -1"),
+    "max.decompressed.message.bytes": (REFUSED, "no limit for one decompressed record"),
     "remote.log.storage.system.enable": (REFUSED, "nothing would be copied to other storage"),
     "replica.selector.class": (REFUSED, "Kafka loads the class later, and fails then"),
 }

@@ -1,4 +1,4 @@
-"""Apache Kafka 4.3 itself: one KRaft broker and controller on loopback, the reference that our tests are proven
+"""Apache Kafka 4.4 itself: one KRaft broker and controller on loopback, the reference that our tests are proven
 against."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Writes ``docs/apis.md`` out of the registry and the ranges of Apache Kafka 4.3 (``make docs``)."""
+"""Writes ``docs/apis.md`` out of the registry and the ranges of Apache Kafka 4.4 (``make docs``)."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import NamedTuple
 from tidy.sources import ROOT
 
 PAGE = ROOT / "docs" / "apis.md"
-KAFKA = ROOT / "tests" / "fixtures" / "apis" / "kafka-4.3.0.tsv"
+KAFKA = ROOT / "tests" / "fixtures" / "apis" / "kafka-4.4.0.tsv"
 
 HEAD = """\
 # APIs and versions
 
 Made by `make docs` from `python/kafkastore/requests/registry.py`, which is also what dispatch and ApiVersions use. The
-ranges of Apache Kafka 4.3.0 are in `tests/fixtures/apis/`. A test fails when this page is out of date.
+ranges of Apache Kafka 4.4.0 are in `tests/fixtures/apis/`. A test fails when this page is out of date.
 
 ## Served
 
 """
 
 NOTES = """
-- The versions before those of Apache Kafka 4.3 are for clients of 2015 to 2017 (KIP-896). With
+- The versions before those of Apache Kafka 4.4 are for clients of 2015 to 2017 (KIP-896). With
   `log.message.format.legacy.enable=false` they are neither advertised nor served, as in Apache Kafka 4.
 - Produce is advertised from 0 even then, as Apache Kafka does, because older librdkafka turns compression off otherwise
   (KAFKA-18659). Versions 0 to 2 are refused then when they come.
@@ -37,7 +37,7 @@ NOTES = """
 
 ## Not served
 
-What a broker of Apache Kafka 4.3 serves beside these. None of them is advertised, so clients do not ask.
+What a broker of Apache Kafka 4.4 serves beside these. None of them is advertised, so clients do not ask.
 
 """
 
@@ -46,11 +46,11 @@ APIs that only controllers serve are left out.
 """
 
 GROUPS = (
-    ("clusters", (64, 80, 81)),
+    ("clusters", (64, 80, 81, 94)),
     ("consumer protocol (KIP-848)", (68, 69)),
     ("client telemetry (KIP-714)", (71, 72)),
     ("share groups (KIP-932)", (*range(76, 80), *range(83, 88), *range(90, 93))),
-    ("streams groups (KIP-1071)", (88, 89)),
+    ("streams groups (KIP-1071)", (88, 89, 93)),
 )
 """What an API that is not served belongs to."""
 
@@ -82,7 +82,7 @@ def page() -> str:
     theirs = kafka_apis()
     authentication = {api.key for api in AUTHENTICATION_APIS}
     subjects = {key: subject for subject, keys in GROUPS for key in keys}
-    lines = ["| key | API | Apache Kafka 4.3 | belongs to |", "|---|---|---|---|"]
+    lines = ["| key | API | Apache Kafka 4.4 | belongs to |", "|---|---|---|---|"]
     lines += [
         f"| {api.key} | {api.name} | {api.versions} | {subjects[api.key]} |"
         for api in theirs

@@ -108,7 +108,7 @@ class _Listing:
 
 
 def line_of(batch: BatchDescription) -> str:
-    """The batch as kafka-dump-log.sh of Apache Kafka 4.3 prints it."""
+    """The batch as kafka-dump-log.sh of Apache Kafka 4.4 prints it."""
     horizon = "OptionalLong.empty" if batch.delete_horizon_ms is None else f"OptionalLong[{batch.delete_horizon_ms}]"
     timestamp_type = "LogAppendTime" if batch.is_log_append_time else "CreateTime"
     return (

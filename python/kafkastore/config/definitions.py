@@ -1,6 +1,6 @@
 """Kafka's configuration keys: names, types, defaults, valid values, update modes.
 
-The tables ``broker-configs.tsv``, ``topic-configs.tsv`` and ``group-configs.tsv`` were printed from Apache Kafka 4.3's
+The tables ``broker-configs.tsv``, ``topic-configs.tsv`` and ``group-configs.tsv`` were printed from Apache Kafka 4.4's
 own ConfigDef, ``zookeeper-configs.tsv`` from that of Kafka 3.9, the last version with ZooKeeper; the tables are the
 only definition of a key. Values are passed as text (as in a file, a request or the engine's options) and are parsed
 where a number is needed. The messages for invalid values are Kafka's.

@@ -165,9 +165,13 @@ _WITH_EFFECT: Final = frozenset(
 
 TOPIC_KEYS_WITHOUT_EFFECT: Final = frozenset(
     [
+        "errors.deadletterqueue.group.enable",
         "local.retention.bytes",
         "local.retention.ms",
+        "max.decompressed.message.bytes",
         "preallocate",
+        "remote.copy.lag.bytes",
+        "remote.copy.lag.ms",
         "remote.log.copy.disable",
         "remote.log.delete.on.disable",
         "remote.storage.enable",
@@ -183,6 +187,7 @@ _PROTECTION: Final = frozenset(
         "client.quota.callback.class",
         "cordoned.log.dirs",
         "create.topic.policy.class.name",
+        "max.decompressed.message.bytes",
         "principal.builder.class",
         "remote.log.storage.system.enable",
         "security.inter.broker.protocol",
@@ -194,6 +199,7 @@ _PROTECTION: Final = frozenset(
 
 _INSTEAD: Final = {
     "cordoned.log.dirs": "this version puts new replicas into every log directory",
+    "max.decompressed.message.bytes": "this version has no limit for one decompressed record",
     "remote.log.storage.system.enable": "this version copies nothing to other storage",
 }
 """What happens all the same, for keys that ask for something else than authentication and the like."""

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from kafkastore.config.broker import BrokerConfig
 
 _OFFSET_RESET: Final = "share.auto.offset.reset"
+_ASSIGNOR: Final = "streams.assignor.name"
+_TAGS: Final = "streams.rack.aware.assignment.tags"
+_DEAD_LETTERS: Final = "errors.deadletterqueue.topic.name"
 _DURATION: Final = re.compile(r"by_duration:(?i:P(?=\d|T\d)(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+(\.\d{0,9})?S)?)?)")
 
 
@@ -42,14 +45,41 @@ def validate_group_configs(overrides: Mapping[str, str], config: BrokerConfig, c
 
     for name in overrides.keys() & {*changed}:
         least, most = bounds_of(name)
-        if least is not None and in_effect(name) < config.get(least):
-            raise ConfigError(f"{name} must be greater than or equal to {least}")
-        if most is not None and in_effect(name) > config.get(most):
-            raise ConfigError(f"{name} must be less than or equal to {most}")
+        _check_bounds(name, in_effect(name), least and config.get(least), most and config.get(most))
+    _check_streams(overrides, config)
     for kind in ("consumer", "share", "streams"):
         session, heartbeat = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
         if not {session, heartbeat}.isdisjoint(changed) and in_effect(session) <= in_effect(heartbeat):
             raise ConfigError(f"{session} must be greater than {heartbeat}")
+    if overrides.get(_DEAD_LETTERS, "").startswith("__"):
+        raise ConfigError(f"{_DEAD_LETTERS}: DLQ topic name must not start with '__'")
+
+
+def _check_streams(overrides: Mapping[str, str], config: BrokerConfig) -> None:
+    keys = group_keys()
+    if _TAGS in overrides:
+        tags = keys[_TAGS].parse(overrides[_TAGS])
+        if len({*tags}) != len(tags):
+            raise ConfigError(f"{_TAGS} must not contain duplicate tag keys.")
+        if "" in tags:
+            raise ConfigError(f"Configuration '{_TAGS}' values must not be empty.")
+    known = config.get(keys[_ASSIGNOR].synonyms[0][0])
+    if _ASSIGNOR in overrides and keys[_ASSIGNOR].parse(overrides[_ASSIGNOR]) not in known:
+        raise ConfigError(
+            f"{_ASSIGNOR} '{overrides[_ASSIGNOR]}' is not a registered task assignor. Registered assignors are: "
+            f"[{', '.join(known)}]."
+        )
+
+
+def _check_bounds(name: str, value: Any, least: Any, most: Any) -> None:
+    """``least`` and ``most`` are None where the broker has no such key."""
+    if least is not None and most is not None:
+        if not least <= value <= most:
+            raise ConfigError(f"{name} must be in the range {least} to {most} inclusive.")
+    elif least is not None and value < least:
+        raise ConfigError(f"{name} must be greater than or equal to {least}")
+    elif most is not None and value > most:
+        raise ConfigError(f"{name} must be less than or equal to {most}")
 
 
 def _check_offset_reset(value: str) -> None:

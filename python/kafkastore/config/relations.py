@@ -37,7 +37,9 @@ def _rules() -> Iterator[Rule]:
     yield from between("group.share", "record.lock.duration.ms")
     yield at_most("group.share.partition.max.record.locks", "group.share.max.partition.max.record.locks")
     yield at_most("group.share.max.size", "group.share.max.share.sessions")
+    yield at_most("group.streams.min.task.offset.interval.ms", "group.streams.task.offset.interval.ms")
     yield at_most("group.streams.num.standby.replicas", "group.streams.max.standby.replicas")
+    yield at_most("group.streams.num.warmup.replicas", "group.streams.max.warmup.replicas")
     yield at_most("replica.fetch.wait.max.ms", "replica.lag.time.max.ms")
     yield at_most("replica.fetch.wait.max.ms", "replica.socket.timeout.ms")
     yield Rule(

@@ -31,6 +31,8 @@ SERVED: Final = frozenset(
         "connections.max.reauth.ms",
         "sasl.enabled.mechanisms",
         "sasl.mechanism.inter.broker.protocol",
+        "sasl.oauthbearer.allow.unverified.audience",
+        "sasl.oauthbearer.allow.unverified.issuer",
         "sasl.oauthbearer.clock.skew.seconds",
         "sasl.oauthbearer.expected.audience",
         "sasl.oauthbearer.expected.issuer",
@@ -156,6 +158,13 @@ def _tokens(config: BrokerConfig, listener: Listener, own: dict[str, str]) -> To
             f"Invalid value {url} for configuration sasl.oauthbearer.jwks.endpoint.url: listener {listener.name} takes "
             "tokens by OAUTHBEARER, and has to know who signs them; give a file: or https: URL of a JWK set"
         )
+    for claim in ("audience", "issuer"):
+        if not value(f"expected.{claim}") and not value(f"allow.unverified.{claim}"):
+            raise ConfigError(
+                f"sasl.oauthbearer.expected.{claim} is not set, and listener {listener.name} takes tokens by "
+                f"OAUTHBEARER, of any {claim}; set it to what they have to say, or "
+                f"sasl.oauthbearer.allow.unverified.{claim} to true"
+            )
     return TokenSettings(
         keys_url=url,
         refresh_ms=value("jwks.endpoint.refresh.ms"),

@@ -137,6 +137,9 @@ def _check_together(keys: dict[str, ConfigKey], overrides: Mapping[str, str]) ->
             "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log "
             "storage."
         )
+    most = "max.decompressed.message.bytes"
+    if value(most) != keys[most].parse(keys[most].default or ""):
+        raise ConfigError(f"{most}={value(most)}: this version has no limit for one decompressed record; leave it out")
     minimum, maximum = value("min.compaction.lag.ms"), value("max.compaction.lag.ms")
     if minimum > maximum:
         raise ConfigError(

@@ -302,7 +302,7 @@ def _group(
     context: RequestContext, entries: Entries, resource: DescribeConfigsResource, own: Mapping[str, str]
 ) -> list[bytes]:
     config, keys, found = context.broker.config, group_keys(), []
-    for name in _requested_names(resource, keys):
+    for name in _requested_names(resource, (name for name in keys if name in own or not keys[name].is_internal)):
         synonyms: Synonyms = [(name, _shown(keys[name], own[name]), SOURCE_GROUP)] if name in own else []
         if keys[name].synonyms:
             synonyms += _broker_synonyms(config, keys[name].synonyms[0][0])
@@ -384,4 +384,4 @@ def _documentation(key: ConfigKey | None) -> str | None:
     facts = [f"Type: {key.type}", f"default: {'null' if key.default is None else key.default or 'empty'}"]
     if key.valid:
         facts.append(f"valid values: {key.valid}")
-    return f"{'; '.join(facts)}. Means what it means in Apache Kafka 4.3: see {key.name} in its documentation."
+    return f"{'; '.join(facts)}. Means what it means in Apache Kafka 4.4: see {key.name} in its documentation."

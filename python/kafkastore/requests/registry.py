@@ -1,10 +1,10 @@
 """The one table of APIs: which APIs are served, in which versions, by which plane.
 
 Dispatch, the ApiVersions that the data plane answers, the generated documentation table and the tests all come from
-here. The ranges are those that Apache Kafka 4.3 advertises (InitProducerId 6 is unstable there and so not offered), and
-before them the versions that Kafka 4 dropped (KIP-896), which clients of 2015 to 2017 send. Those are not served when
-``log.message.format.legacy.enable`` is false. Produce is advertised from 0 even then, because older librdkafka turns
-compression off otherwise (KAFKA-18659).
+here. The ranges are those that Apache Kafka 4.4 advertises (InitProducerId 6 is unstable there and so not offered), but
+for the last versions of ApiVersions, DeleteGroups and TxnOffsetCommit; and before them the versions that Kafka 4
+dropped (KIP-896), which clients of 2015 to 2017 send. Those are not served when ``log.message.format.legacy.enable`` is
+false. Produce is advertised from 0 even then, because older librdkafka turns compression off otherwise (KAFKA-18659).
 
 ``module`` is at once the name of the handler (``kafkastore.handlers.<module>``), which is imported when the first
 request of that API arrives, and of the messages' types (``kafkastore.protocol.<module>``).
@@ -208,7 +208,7 @@ BY_NAME: dict[str, Api] = {api.name: api for api in APIS + OWN_APIS + INTER_BROK
 def markdown_table(kafka: Mapping[int, str]) -> str:
     """The table of the documentation: each API served, its versions beside Apache Kafka's (``kafka``, by key), and the
     plane or handler that serves it."""
-    rows = ["| key | API | Apache Kafka 4.3 | here | flexible from | served by |", "|---|---|---|---|---|---|"]
+    rows = ["| key | API | Apache Kafka 4.4 | here | flexible from | served by |", "|---|---|---|---|---|---|"]
     for api in APIS:
         flexible = "none" if api.flexible_from == NO_FLEXIBLE_VERSION else str(api.flexible_from)
         versions = f"{api.min_version}-{api.max_version}" if api.max_version > api.min_version else str(api.min_version)

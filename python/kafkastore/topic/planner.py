@@ -138,7 +138,7 @@ class TopicPlanner:
             check_addition(additional, assignments)
             return self._check_replicas(assignments, factor)
         if additional > MAX_PARTITIONS_PER_REQUEST:
-            raise PolicyViolationError("Excessively large number of partitions per request.")
+            raise PolicyViolationError("Excessively large number of additional partitions per request.")
         racks = self._racks()
         return place_replicas(racks, additional, factor, next_place(racks, topic.partitions[0].replicas[0], current))
 

@@ -360,7 +360,7 @@ class Topics:
                 continue
             added += len(replicas)
             if added > MAX_PARTITIONS_PER_REQUEST:
-                raise PolicyViolationError("Excessively large number of partitions per request.")
+                raise PolicyViolationError("Excessively large number of additional partitions per request.")
             planned.append(NewPartitions(one.name, one.partitions, replicas))
         return planned
 

@@ -49,7 +49,7 @@ impl QuotaWindow {
     }
 }
 
-/// Defaults are Kafka 4.3's.
+/// Defaults are Kafka 4.4's.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a key of the configuration")]
 pub struct Options {

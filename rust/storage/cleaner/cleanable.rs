@@ -23,6 +23,8 @@ pub struct Cleanable {
     pub first_dirty: Offset,
     /// Nothing is cleaned from there on.
     pub first_uncleanable: Offset,
+    /// Where followers have to get to.
+    pub high_watermark: Offset,
     /// Bytes of the segments that begin below the first dirty offset.
     pub clean_bytes: u64,
     /// Bytes of the segments that are dirty and may be cleaned.
@@ -56,6 +58,7 @@ impl Cleanable {
         Ok(Self {
             first_dirty,
             first_uncleanable,
+            high_watermark,
             clean_bytes: bytes(Offset(0), first_dirty),
             cleanable_bytes: bytes(dirty_from, first_uncleanable),
             delay_ms: compaction_delay_ms(log, first_dirty, now_ms)?,

@@ -252,7 +252,7 @@ impl Cleaning {
         let mut rules = Rules {
             map,
             last_records: &inputs.last_records,
-            end: cleanable.first_uncleanable,
+            high_watermark: cleanable.high_watermark,
             now_ms: *now_ms,
             delete_retention_ms: config.delete_retention_ms,
             keeps_old_tombstones: true,

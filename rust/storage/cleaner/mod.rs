@@ -10,8 +10,8 @@
 //!   batch, timestamps, headers and codec.
 //! - (b) A tombstone stays until its batch's delete horizon, a transaction marker until its transaction has no record
 //!   left and its own delete horizon has passed (KIP-534). The records of aborted transactions go.
-//! - (c) The last batch of each producer, and the batch at the end of the cleaned part, stay, without records if need
-//!   be: sequences and the log's end can be read from them.
+//! - (c) The last batch of each producer, and the batch at the high watermark, stay, without records if need be:
+//!   sequences and the log's end can be read from them.
 //! - (d) A log is cleaned from front to back: of a key no older value is left in front of a newer value that a reader
 //!   has passed.
 //!

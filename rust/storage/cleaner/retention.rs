@@ -13,8 +13,8 @@
 //! | (i) as (g), of magic 0 or 1 | when its segment and those behind it were clean for `delete.retention.ms` | before |
 //!
 //! A batch of which no record stays is left out, unless it is the last of a producer (its sequence and epoch are needed
-//! to recognise the next batch), or ends where the cleaned part ends (the log's end must be readable even when the
-//! active segment is empty): then it stays without records.
+//! to recognise the next batch), or ends at the high watermark (the log's end must be readable even when the active
+//! segment is empty): then it stays without records.
 
 use std::collections::HashMap;
 use std::iter::Take;
@@ -54,8 +54,8 @@ impl LastRecords {
 pub(super) struct Rules<'a> {
     pub(super) map: &'a OffsetMap,
     pub(super) last_records: &'a LastRecords,
-    /// The first uncleanable offset.
-    pub(super) end: Offset,
+    /// Of the log when the cleaning began.
+    pub(super) high_watermark: Offset,
     pub(super) now_ms: i64,
     pub(super) delete_retention_ms: i64,
     /// Whether the tombstones of magic 0 and 1 in the present segment stay: it was changed too lately.
@@ -127,7 +127,7 @@ impl Rules<'_> {
 
     fn without_records(&self, header: &BatchHeader, out: &mut Vec<u8>) -> Kept {
         let is_last = header.is_idempotent() && self.last_records.is_last(header);
-        if !is_last && header.next_offset() != self.end {
+        if !is_last && header.next_offset() != self.high_watermark {
             return Kept::Nothing;
         }
         let (header, bytes) = empty_batch(header);

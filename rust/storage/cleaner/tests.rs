@@ -178,7 +178,7 @@ fn last_batch_of_a_producer_stays_without_records() {
 }
 
 #[test]
-fn end_of_the_cleaned_part_can_be_read_even_without_a_record() {
+fn high_watermark_can_be_read_even_without_a_record() {
     let bench = bench();
     let mut log = bench.create();
     append(&bench, &mut log, Codec::None, &[("a", Some("1"))]);
@@ -196,7 +196,17 @@ fn end_of_the_cleaned_part_can_be_read_even_without_a_record() {
     }
     clean(&bench, &mut log);
     // A follower that copies every batch reaches the log's end.
-    assert_eq!(headers(&log).last().unwrap().next_offset(), log.log_end_offset());
+    let end = headers(&log).last().unwrap().next_offset();
+    assert_eq!(end, log.log_end_offset());
+    // Once the high watermark is past that batch, it goes.
+    append(&bench, &mut log, Codec::None, &[("c", Some("z"))]);
+    for _ in 0..3 {
+        bench.clock.advance(100_000_000);
+        log.producers_mut().remove_expired(bench.now_ms());
+        log.set_first_dirty_offset(Some(Offset(0)));
+        clean(&bench, &mut log);
+    }
+    assert!(headers(&log).iter().all(|it| it.next_offset() != end), "{end}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use protocol::{ApiRange, ApiTable, RequestHeader, Writer};
 /// Bytes of a frame's size prefix.
 const PREFIX: usize = 4;
 const MAX_FRAME_BYTES: usize = 1000;
-/// A row of tests/fixtures/apis/kafka-4.3.0.tsv has more; the flexible versions are what headers depend on.
+/// A row of tests/fixtures/apis/kafka-4.4.0.tsv has more; the flexible versions are what headers depend on.
 const FLEXIBLE_FROM: [(i16, i16); 8] = [
     (ApiTable::PRODUCE, 9),
     (ApiTable::FETCH, 12),

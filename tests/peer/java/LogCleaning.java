@@ -136,6 +136,7 @@ public final class LogCleaning {
             clean(log, request, time, answer);
         }
         scheduler.runAll();
+        log.prepareActiveSegmentForClose();
         log.flush(true);
         log.close();
         scheduler.runAll();

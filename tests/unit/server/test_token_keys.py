@@ -17,6 +17,8 @@ from kafkastore.server.token_keys import TokenKeys
 SETTINGS = {
     "listeners": "SASL_PLAINTEXT://127.0.0.1:9092",
     "sasl.enabled.mechanisms": "OAUTHBEARER",
+    "sasl.oauthbearer.expected.audience": "kafka",
+    "sasl.oauthbearer.expected.issuer": "https://issuer",
     "sasl.oauthbearer.jwks.endpoint.url": "http://127.0.0.1:1/keys",
     "sasl.oauthbearer.jwks.endpoint.refresh.ms": "3600000",
     "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms": "1000",

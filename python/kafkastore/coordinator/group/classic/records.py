@@ -10,7 +10,7 @@ of offsets (``rust/coordinator/records.rs``).
     member  := member_id:string (3+ group_instance_id:nullable) client_id:string client_host:string
                    (1+ rebalance_timeout:int32) session_timeout:int32 subscription:bytes assignment:bytes
 
-Apache Kafka 4.3 writes value 3. A null value is a tombstone. Never: allocates by a declared count; truncated bytes
+Apache Kafka 4.4 writes value 3. A null value is a tombstone. Never: allocates by a declared count; truncated bytes
 raise ``MalformedRecordError``.
 """
 
