@@ -23,12 +23,17 @@ __all__ = [
     "CheckReport",
     "CleanerFigures",
     "CleanerReport",
+    "ClientError",
+    "Consumer",
     "DataLossError",
+    "Delivery",
     "Encoder",
     "Engine",
     "EngineError",
     "EpochEnd",
     "ExpiredSession",
+    "FetchedRecord",
+    "FetchedRecords",
     "Figures",
     "GroupLease",
     "Groups",
@@ -54,6 +59,7 @@ __all__ = [
     "PartitionOffsets",
     "PartitionPlan",
     "Pieces",
+    "Producer",
     "ProducerIdsLow",
     "PublishedBroker",
     "PublishedPartition",
@@ -1511,3 +1517,165 @@ class BatchHeaders:
     def rest_bytes(self) -> int:
         """Bytes from the current position to the end of the file: after the last batch, the bytes that are no whole
         batch."""
+
+class ClientError(Exception):
+    """Why records are not read or written, in one sentence."""
+
+    code: int | None
+    """Kafka's error code, where a broker gave one."""
+    is_retriable: bool
+    """Whether the same call may succeed later."""
+
+@final
+class Consumer:
+    """A consumer without a group: the caller assigns partitions with offsets, and polls their records.
+
+    It works within `poll` alone, which waits no longer than it is told, so that Ctrl-C is looked at between calls; it
+    keeps one Fetch on its way at each broker meanwhile. An error of a partition raises ClientError from one `poll`, and
+    again from later ones as long as it lasts; no record is lost by it, and other partitions are read on.
+    """
+
+    def __new__(cls, properties: Mapping[str, str]) -> Self:
+        """Of Kafka's consumer properties, unprefixed; connects to nothing. ValueError for a value that is none."""
+    @property
+    def ignored(self) -> list[str]:
+        """The keys of the properties that have no effect, in order."""
+    def assign(self, partitions: Mapping[tuple[str, int], int]) -> None:
+        """Reads these partitions (topic, number) from these offsets on, and no others; -2 is the first record, -1 the
+        end. What was fetched for an earlier assignment is dropped."""
+    def poll(self, timeout_ms: int, max_records: int = 500) -> list[FetchedRecords]:
+        """Up to `max_records` records, those of each partition together; [] when none came in time. ClientError, of
+        what a broker refuses or what cannot be read, only when there are no records to hand over first."""
+    def positions(self) -> dict[tuple[str, int], int]:
+        """The next offset to hand over, of each partition of which it is known by now."""
+    def high_watermarks(self) -> dict[tuple[str, int], int]:
+        """How far each partition could be read at its last answer: the last stable offset with
+        isolation.level=read_committed. Partitions without an answer are left out."""
+    def pause(self, partitions: Sequence[tuple[str, int]]) -> None:
+        """Hands over nothing more of these partitions; ValueError for one that is not assigned."""
+    def resume(self, partitions: Sequence[tuple[str, int]]) -> None:
+        """Goes on with these partitions where they were paused; ValueError for one that is not assigned."""
+    def take_warnings(self) -> list[str]:
+        """What went wrong since the last call and is tried again, each as one sentence: brokers that cannot be
+        connected to, partitions without a leader, offsets that were reset by auto.offset.reset."""
+    def close(self) -> None:
+        """Ends the connections; nothing is assigned any more."""
+
+@final
+class FetchedRecords:
+    """At least one record of one partition, in order, as the bytes in which they came. Objects are made on demand."""
+
+    @property
+    def topic(self) -> str: ...
+    @property
+    def partition(self) -> int: ...
+    @property
+    def count(self) -> int:
+        """How many records there are."""
+    @property
+    def bytes(self) -> int:
+        """Bytes of their keys and values."""
+    @property
+    def first_offset(self) -> int: ...
+    @property
+    def last_offset(self) -> int: ...
+    def values(self) -> list[builtins.bytes | None]: ...
+    def keys(self) -> list[builtins.bytes | None]: ...
+    def records(self) -> list[FetchedRecord]: ...
+
+@final
+class FetchedRecord:
+    """A record."""
+
+    @property
+    def offset(self) -> int: ...
+    @property
+    def timestamp_ms(self) -> int:
+        """-1 when it has none."""
+    @property
+    def timestamp_type(self) -> str:
+        """CreateTime, LogAppendTime, or NoTimestampType for a record of Kafka before 0.10."""
+    @property
+    def key(self) -> bytes | None: ...
+    @property
+    def value(self) -> bytes | None: ...
+    @property
+    def headers(self) -> list[tuple[str, bytes | None]]: ...
+    @property
+    def leader_epoch(self) -> int:
+        """Of the leader that took it; -1 when it is not known."""
+
+@final
+class Producer:
+    """A producer of records, which works within its calls alone: call `poll` often.
+
+    A batch that a broker refuses, or that is not taken within delivery.timeout.ms, fails alone, as a Delivery with an
+    error; the producer goes on. ClientError from a call means that it cannot (its login is refused, or it was fenced):
+    then every later call raises it. One thread at a time.
+    """
+
+    def __new__(cls, properties: Mapping[str, str]) -> Self:
+        """Of Kafka's producer properties, unprefixed; connects to nothing. ValueError for a value that is none."""
+    @property
+    def ignored(self) -> list[str]:
+        """The keys of the properties that have no effect, in order."""
+    def send(
+        self,
+        topic: str,
+        rows: Sequence[
+            tuple[bytes | None, bytes | None, Sequence[tuple[str, bytes | None]] | None, int | None, int | None]
+        ],
+    ) -> bool:
+        """Appends records: key, value, headers, partition (None: the partitioner chooses) and time in ms (None: now).
+        Whether there is room for more (buffer.memory): else poll before the next call, though it is taken. The first
+        records of a topic wait for it, max.block.ms at most, and the broker may make it; Ctrl-C interrupts that."""
+    def send_values(self, topic: str, values: Sequence[bytes]) -> bool:
+        """The same for records of a value alone, faster."""
+    def poll(self, timeout_ms: int) -> list[Delivery]:
+        """Sends what is due and takes answers, until there is a delivery, nothing is left to send, or the time is up;
+        all deliveries since the last call."""
+    def flush(self, timeout_ms: int) -> bool:
+        """Sends all records, and waits until each is delivered or has failed, or the time is up; whether they are. The
+        deliveries are those of the next poll."""
+    def pending(self) -> tuple[int, int]:
+        """Records that are neither delivered nor failed, and the bytes of their batches."""
+    def init_transactions(self) -> None:
+        """Becomes the producer of its transactional.id: an earlier one is fenced, and what it left open is aborted."""
+    def begin_transaction(self) -> None: ...
+    def commit_transaction(self) -> None:
+        """Flushes, and commits. ClientError when a record of the transaction failed: then it can only be aborted."""
+    def abort_transaction(self) -> None:
+        """Aborts; records that are not delivered fail with TRANSACTION_ABORTABLE."""
+    def send_offsets_to_transaction(self, group: str, offsets: Mapping[tuple[str, int], int]) -> None:
+        """Commits these offsets of the group when the transaction is committed."""
+    def close(self) -> None:
+        """Ends the connections. What is not delivered may be lost: flush before."""
+
+@final
+class Delivery:
+    """What became of the records of one batch."""
+
+    @property
+    def topic(self) -> str: ...
+    @property
+    def partition(self) -> int:
+        """-1 for records that came into no batch, since their topic was not found."""
+    @property
+    def base_offset(self) -> int:
+        """Of the first record; -1 with acks=0, or after an error."""
+    @property
+    def count(self) -> int:
+        """How many records there are."""
+    @property
+    def bytes(self) -> int:
+        """Bytes of their keys and values."""
+    @property
+    def waited(self) -> list[tuple[float, int]]:
+        """How long records waited from `send` to the acknowledgement, in ms, and how many: those of one call share
+        it."""
+    @property
+    def error(self) -> str | None:
+        """The name of Kafka's error; None when they were written."""
+    @property
+    def message(self) -> str | None:
+        """One sentence about the error."""

@@ -242,7 +242,8 @@ fn address_of((host, port): &Server) -> String {
     format!("{host}:{port}")
 }
 
-fn unopened(server: &Server, error: &io::Error) -> NoAnswer {
+/// The failure of an [`Opening`] of a connection to `server`.
+pub fn unopened(server: &Server, error: &io::Error) -> NoAnswer {
     NoAnswer {
         address: address_of(server),
         reason: reason_of(error),

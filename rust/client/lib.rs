@@ -2,9 +2,9 @@
 //!
 //! Everything blocks, and each wait ends within a timeout, with an answer or an error of one sentence; for a loop of
 //! events a connection is opened and used without a wait. The map: [`Connection`] asks one question after the other, in
-//! `frames`; `dial` opens what is below it: a socket, `tls`, a `login`;
-//! [`Security`] reads the keys that say which, `jaas` and `bearer` two of them; `reasons` says why it was in vain, and
-//! [`Pool`] keeps connections for the next question. Nothing here knows what its callers do with the answers.
+//! `frames`; `dial` opens what is below it: a socket, `tls`, a `login`; [`Security`] reads the keys that say which,
+//! `jaas` and `bearer` two of them, out of a client's [`Properties`]; `reasons` says why it was in vain, and [`Pool`]
+//! keeps connections for the next question. Nothing here knows what its callers do with the answers.
 
 #![forbid(unsafe_code)]
 
@@ -15,6 +15,7 @@ mod frames;
 pub mod jaas;
 mod login;
 mod pool;
+mod properties;
 mod random;
 mod reasons;
 mod request;
@@ -24,10 +25,11 @@ mod stream;
 pub mod tls;
 
 pub use bearer::TokenSource;
-pub use connection::{Connection, NoAnswer};
+pub use connection::{Connection, NoAnswer, unopened};
 pub use dial::{Began, Limits, Opened, Opening};
 pub use login::Login;
 pub use pool::Pool;
+pub use properties::Properties;
 pub use random::{nonce, random};
 pub use reasons::{is_final, is_of_version_1, is_shut_out, reason_of};
 pub use request::Request;

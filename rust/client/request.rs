@@ -27,7 +27,7 @@ impl Request {
     }
 
     /// Where the body begins in an answer without its size.
-    pub(crate) fn body_at(&self, answer: &[u8]) -> Result<usize, WireError> {
+    pub fn body_at(&self, answer: &[u8]) -> Result<usize, WireError> {
         let mut reader = Reader::new(answer, self.is_flexible);
         reader.i32()?; // correlation id
         reader.skip_tags()?;

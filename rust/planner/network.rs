@@ -12,19 +12,18 @@
 //! A connection serves one split at a time and is kept for the next one, of any task of this process.
 
 mod fetch;
-mod transactions;
 
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use self::fetch::{FetchAnswer, FetchRange};
-use self::transactions::OpenAborts;
 use super::PlanError;
 use super::brokers::{Brokers, Placed, Refusal};
 use base::error::ErrorCode;
 use base::place::{LeaderEpoch, Offset, Position};
 use client::{Connection, NoAnswer, Pool, Security};
+use record::OpenAborts;
 use scan::{Remote, RemoteBatches, RemoteLog, RemotePiece, Result, ScanError, Split};
 
 /// How long a leader is looked for, and an answer waited for.

@@ -17,7 +17,6 @@ use protocol::WireError;
 use protocol::messages::Message;
 use protocol::messages::metadata::{MetadataRequest, MetadataRequestTopic, MetadataResponse, MetadataResponseTopic};
 
-pub(super) const CLIENT_ID: &str = "kafkastore-sink";
 /// Served by every broker since Kafka 2.1.
 const METADATA_VERSION: i16 = 7;
 /// A host that drops packets is given up after this.
@@ -39,9 +38,11 @@ struct Told {
 
 /// Why leaders are not known.
 pub(super) struct Missing {
-    reason: String,
+    /// Kafka's error that does not pass.
+    pub(super) refusal: Option<ErrorCode>,
+    pub(super) reason: String,
     /// What the user can do.
-    fix: &'static str,
+    pub(super) fix: String,
 }
 
 /// See the module.
@@ -87,12 +88,16 @@ impl Cluster {
     pub(super) fn look_up(&mut self, topic: &Arc<str>) -> Result<()> {
         let deadline = Instant::now() + self.options.max_block;
         while self.leaders(topic).is_empty() {
-            let Some(Missing { reason, fix }) = self.refresh(std::slice::from_ref(topic))? else {
+            let Some(Missing { refusal, reason, fix }) = self.refresh(std::slice::from_ref(topic))? else {
                 continue;
             };
+            if refusal.is_some() {
+                return Err(ProducerError::Invalid(reason));
+            }
             if Instant::now() > deadline {
                 return Err(failed(format!(
-                    "topic {topic} was not found within kafka.max.block.ms = {} ms ({reason}); {fix}",
+                    "topic {topic} was not found within {} = {} ms ({reason}); {fix}",
+                    self.options.keys.named("max.block.ms"),
                     self.options.max_block.as_millis()
                 )));
             }
@@ -118,13 +123,17 @@ impl Cluster {
         let told = match self.ask_any(&request, read_metadata) {
             Ok(told) => told,
             Err(vain) => {
-                let reason = vain.passing()?;
-                let fix = "check kafka.bootstrap.servers";
-                return Ok(Some(Missing { reason, fix }));
+                let reason = vain.passing(self.options.keys)?;
+                let fix = format!("check {}", self.options.keys.named("bootstrap.servers"));
+                return Ok(Some(Missing {
+                    refusal: None,
+                    reason,
+                    fix,
+                }));
             }
         };
         self.brokers = told.brokers;
-        let mut reason = None;
+        let (mut refusal, mut reason) = (None, None);
         for (topic, leaders) in told.topics {
             match leaders {
                 Ok(leaders) if !leaders.is_empty() => {
@@ -132,14 +141,15 @@ impl Cluster {
                 }
                 Ok(_) => reason = Some("it has no partitions".to_owned()),
                 Err(error @ (ErrorCode::TOPIC_AUTHORIZATION_FAILED | ErrorCode::INVALID_TOPIC_EXCEPTION)) => {
-                    let sentence = format!("topic '{topic}': {} ({})", advice(error), error.name());
-                    return Err(ProducerError::Invalid(sentence));
+                    let advice = advice(error, self.options.keys);
+                    refusal = Some(error);
+                    reason = Some(format!("topic '{topic}': {advice} ({})", error.name()));
                 }
                 Err(error) => reason = Some(error.name().to_owned()),
             }
         }
-        let fix = "create it, or check its name";
-        Ok(reason.map(|reason| Missing { reason, fix }))
+        let fix = "create it, or check its name".to_owned();
+        Ok(reason.map(|reason| Missing { refusal, reason, fix }))
     }
 
     /// The first answer of a broker that is known, or of a server of the options.
@@ -185,7 +195,7 @@ impl Cluster {
             Some(connection) => connection,
             None => Connection::open(
                 server,
-                CLIENT_ID,
+                &self.options.client_id,
                 &self.options.security,
                 CONNECT_TIMEOUT.min(self.options.request_timeout),
             )?,

@@ -27,7 +27,7 @@ use super::coordinator::Asked;
 use super::decision::{Decision, group_of};
 use super::error::{ProducerError, Result, advice, failed};
 use super::identity::{acquire, end_transaction};
-use super::options::ProducerOptions;
+use super::options::{Keys, ProducerOptions};
 use super::transactions::{
     CoordinatorKind, Identity, ONGOING, OffsetToCommit, add_offsets, commit_offset, describe, fetch_offset,
     list_ongoing, read_added_offsets, read_committed, read_described, read_listed, read_offset,
@@ -217,7 +217,11 @@ impl Committer {
                         return Err(self.is_open_no_more(&one.transactional_id, &one.state));
                     }
                     ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED => {
-                        return Err(failed(format!("{}: {}", one.transactional_id, advice(one.error))));
+                        return Err(failed(format!(
+                            "{}: {}",
+                            one.transactional_id,
+                            advice(one.error, self.cluster.options.keys)
+                        )));
                     }
                     error => error.name().clone_into(&mut reason),
                 }
@@ -290,7 +294,7 @@ impl Committer {
             error => Err(failed(format!(
                 "the decision to commit was refused for {}: {} ({})",
                 self.prefix,
-                advice_on_group(error),
+                advice_on_group(error, self.cluster.options.keys),
                 error.name()
             ))),
         }
@@ -354,7 +358,7 @@ impl Committer {
             ErrorCode::NONE => Ok(found),
             error => Err(failed(format!(
                 "group {group}: {} ({})",
-                advice_on_group(error),
+                advice_on_group(error, self.cluster.options.keys),
                 error.name()
             ))),
         }
@@ -425,14 +429,17 @@ fn end_each<'a>(
 }
 
 /// As [`advice`], of the offsets of a group, which are those of `decisionTopic`.
-fn advice_on_group(error: ErrorCode) -> &'static str {
+fn advice_on_group(error: ErrorCode, keys: Keys) -> String {
     match error {
         ErrorCode::TOPIC_AUTHORIZATION_FAILED => {
             "the broker's ACLs do not let this client read the topic beside which its decisions are kept; allow READ \
              on __transaction_state, or name as decisionTopic another topic that it may read"
+                .to_owned()
         }
-        ErrorCode::UNKNOWN_TOPIC_OR_PARTITION => "the topic of decisionTopic does not exist; name one that does",
-        error => advice(error),
+        ErrorCode::UNKNOWN_TOPIC_OR_PARTITION => {
+            "the topic of decisionTopic does not exist; name one that does".to_owned()
+        }
+        error => advice(error, keys),
     }
 }
 

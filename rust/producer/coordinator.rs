@@ -36,10 +36,14 @@ impl Cluster {
         loop {
             let answered = match self.coordinator(asked) {
                 Ok(Err(error)) if is_refusal(error) => {
-                    let (what, advice) = (asked.what, advice(error));
+                    let (what, advice) = (asked.what, advice(error, self.options.keys));
                     return Err(failed(format!("{what}: {advice} ({})", error.name())));
                 }
-                Ok(Err(error)) => Err(Vain::now(format!("{} ({})", error.name(), advice(error)))),
+                Ok(Err(error)) => Err(Vain::now(format!(
+                    "{} ({})",
+                    error.name(),
+                    advice(error, self.options.keys)
+                ))),
                 Ok(Ok(server)) => self.ask(&server, request, &read),
                 Err(vain) => Err(vain),
             };
@@ -56,16 +60,17 @@ impl Cluster {
                 Ok(answer) => return Ok(answer),
                 Err(vain) => {
                     self.coordinators.remove(&place);
-                    vain.passing()?
+                    vain.passing(self.options.keys)?
                 }
             };
             if Instant::now() > deadline {
                 return Err(failed(format!(
-                    "{}: the coordinator of {} gave no answer within {} ms ({reason}); check that the brokers of \
-                     kafka.bootstrap.servers run",
+                    "{}: the coordinator of {} gave no answer within {} ms ({reason}); check that the brokers of {} \
+                     run",
                     asked.what,
                     asked.key,
-                    asked.limit.as_millis()
+                    asked.limit.as_millis(),
+                    self.options.keys.named("bootstrap.servers")
                 )));
             }
             if is_busy {

@@ -1,5 +1,6 @@
 //! What a producer could not do, by what the caller can do about it. Every error is one sentence.
 
+use super::options::Keys;
 use base::error::ErrorCode;
 use client::NoAnswer;
 
@@ -46,19 +47,19 @@ impl Vain {
     }
 
     /// The reason, when asking again may help.
-    pub(super) fn passing(self) -> Result<String> {
+    pub(super) fn passing(self, keys: Keys) -> Result<String> {
         if self.is_final {
-            return Err(refused(&self.reason));
+            return Err(refused(&self.reason, keys));
         }
         Ok(self.reason)
     }
 }
 
 /// TLS or the login failed; `reason` names the server.
-pub(super) fn refused(reason: &str) -> ProducerError {
-    ProducerError::Invalid(format!(
-        "kafka.bootstrap.servers: {reason}; check kafka.security.protocol, kafka.sasl.* and kafka.ssl.*"
-    ))
+pub(super) fn refused(reason: &str, keys: Keys) -> ProducerError {
+    let [servers, protocol, login, tls] =
+        ["bootstrap.servers", "security.protocol", "sasl.*", "ssl.*"].map(|key| keys.named(key));
+    ProducerError::Invalid(format!("{servers}: {reason}; check {protocol}, {login} and {tls}"))
 }
 
 impl From<NoAnswer> for Vain {
@@ -78,8 +79,31 @@ impl From<NoAnswer> for Vain {
     }
 }
 
-/// What to do about an error of a broker; empty when its name says all.
-pub(super) fn advice(error: ErrorCode) -> &'static str {
+/// What to do about an error of a broker.
+pub(super) fn advice(error: ErrorCode, keys: Keys) -> String {
+    match error {
+        ErrorCode::CLUSTER_AUTHORIZATION_FAILED => format!(
+            "the broker's ACLs do not let this client write idempotently; allow IDEMPOTENT_WRITE, or set {} to false",
+            keys.named("enable.idempotence")
+        ),
+        ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED => format!(
+            "the broker's ACLs do not let this client use the transactional id; allow it, or choose another {}",
+            keys.transactional_id
+        ),
+        ErrorCode::INVALID_TRANSACTION_TIMEOUT => format!(
+            "{} is more than the broker's transaction.max.timeout.ms; lower it",
+            keys.named("transaction.timeout.ms")
+        ),
+        ErrorCode::UNSUPPORTED_COMPRESSION_TYPE => format!("choose another {}", keys.named("compression.type")),
+        ErrorCode::GROUP_AUTHORIZATION_FAILED => format!(
+            "the broker's ACLs do not let this client commit as the group; allow READ on the group{}",
+            keys.of_group
+        ),
+        other => plain_advice(other).to_owned(),
+    }
+}
+
+fn plain_advice(error: ErrorCode) -> &'static str {
     match error {
         ErrorCode::KAFKA_STORAGE_ERROR => "a disk of the broker is full or has failed; free space there",
         ErrorCode::NOT_ENOUGH_REPLICAS | ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND => {
@@ -90,25 +114,9 @@ pub(super) fn advice(error: ErrorCode) -> &'static str {
         }
         ErrorCode::UNKNOWN_TOPIC_OR_PARTITION => "the topic was deleted; create it",
         ErrorCode::TOPIC_AUTHORIZATION_FAILED => "the broker's ACLs do not let this client write to the topic",
-        ErrorCode::CLUSTER_AUTHORIZATION_FAILED => {
-            "the broker's ACLs do not let this client write idempotently; allow IDEMPOTENT_WRITE, or set \
-             kafka.enable.idempotence to false"
-        }
-        ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED => {
-            "the broker's ACLs do not let this client use the transactional id; allow it, or choose another \
-             transactionalIdPrefix"
-        }
-        ErrorCode::GROUP_AUTHORIZATION_FAILED => {
-            "the broker's ACLs do not let this client commit as the group; allow READ on the group of the name of \
-             transactionalIdPrefix"
-        }
-        ErrorCode::INVALID_TRANSACTION_TIMEOUT => {
-            "kafka.transaction.timeout.ms is more than the broker's transaction.max.timeout.ms; lower it"
-        }
         ErrorCode::INVALID_TIMESTAMP => {
             "the clock of this machine is too far from the broker's (message.timestamp.after.max.ms); set it"
         }
-        ErrorCode::UNSUPPORTED_COMPRESSION_TYPE => "choose another kafka.compression.type",
         ErrorCode::INVALID_TOPIC_EXCEPTION => {
             "a topic's name has letters, digits, dots, underscores and hyphens, at most 249"
         }

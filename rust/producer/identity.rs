@@ -40,7 +40,7 @@ pub(super) fn acquire(cluster: &mut Cluster, transactional_id: Option<&str>) -> 
         error => Err(failed(format!(
             "a producer id is refused for {}: {} ({})",
             transactional_id.unwrap_or("idempotent writes"),
-            advice(error),
+            advice(error, cluster.options.keys),
             error.name()
         ))),
     }
@@ -58,12 +58,13 @@ fn acquire_anywhere(cluster: &mut Cluster, request: &Request) -> Result<(ErrorCo
                 _,
             )) => error.name().to_owned(),
             Ok(answer) => return Ok(answer),
-            Err(vain) => vain.passing()?,
+            Err(vain) => vain.passing(cluster.options.keys)?,
         };
         if std::time::Instant::now() > deadline {
             return Err(failed(format!(
-                "kafka.bootstrap.servers: no broker gave a producer id within kafka.max.block.ms = {} ms ({reason}); \
-                 name a running broker",
+                "{}: no broker gave a producer id within {} = {} ms ({reason}); name a running broker",
+                cluster.options.keys.named("bootstrap.servers"),
+                cluster.options.keys.named("max.block.ms"),
                 cluster.options.max_block.as_millis()
             )));
         }
@@ -109,19 +110,23 @@ pub(super) fn end_transaction(
 /// The sentence for an error of a partition, or of the transaction that it is in.
 pub(super) fn refused(cluster: &Cluster, transactional_id: &str, partition: &str, error: ErrorCode) -> ProducerError {
     let name = error.name();
+    let keys = cluster.options.keys;
+    let timeout = format!(
+        "{} = {}",
+        keys.named("transaction.timeout.ms"),
+        cluster.options.transaction_timeout.as_millis()
+    );
     match error {
         ErrorCode::INVALID_PRODUCER_EPOCH | ErrorCode::PRODUCER_FENCED => failed(format!(
-            "transaction {transactional_id} was ended from outside ({name}): by another writer with the same \
-             transactionalIdPrefix, or since it was open for longer than kafka.transaction.timeout.ms = {}; give each \
-             query a prefix of its own, or raise the timeout",
-            cluster.options.transaction_timeout.as_millis()
+            "transaction {transactional_id} was ended from outside ({name}): by another writer with the same {}, or \
+             since it was open for longer than {timeout}; give each writer one of its own, or raise the timeout",
+            keys.transactional_id
         )),
         ErrorCode::INVALID_TXN_STATE | ErrorCode::TRANSACTION_ABORTABLE | ErrorCode::INVALID_PRODUCER_ID_MAPPING => {
             failed(format!(
-                "transaction {transactional_id} is open no more ({name}); raise kafka.transaction.timeout.ms = {}",
-                cluster.options.transaction_timeout.as_millis()
+                "transaction {transactional_id} is open no more ({name}); raise {timeout}"
             ))
         }
-        error => failed(format!("{partition}: {} ({name})", advice(error))),
+        error => failed(format!("{partition}: {} ({name})", advice(error, cluster.options.keys))),
     }
 }

@@ -1,4 +1,4 @@
-//! A producer for writers that end: rows in, acknowledged record batches out, with Kafka's guarantees.
+//! A producer for writers of Spark and for commands: rows in, acknowledged record batches out, with Kafka's guarantees.
 //!
 //! The steps of a row: `rows` finds it in a block, `partitioner` chooses its partition, `accumulator` puts it into the
 //! open batch of that partition and gives full batches their sequence numbers, `delivery` decides which batch is sent
@@ -8,8 +8,9 @@
 //! keeps idle producers. `staging` takes the rows of a bulk load's task past the brokers, into segments. [`requests`]
 //! and [`load_requests`] have all of it as JSON, for callers of another language.
 //!
-//! PLAINTEXT listeners only. What is acknowledged is on as many replicas as `acks` says; only `staging` writes to a
-//! disk.
+//! Within Spark a batch that is refused fails the writer; the producer of a command goes on, and says of each batch
+//! what became of it ([`DeliveryReport`]). What is acknowledged is on as many replicas as `acks` says; only `staging`
+//! writes to a disk.
 
 #![forbid(unsafe_code)]
 
@@ -28,6 +29,7 @@ mod partitioner;
 mod pool;
 mod produce;
 mod producer;
+mod report;
 pub mod requests;
 mod rows;
 mod staging;
@@ -40,3 +42,5 @@ pub use committer::{Committer, Prepared};
 pub use error::{ProducerError, Result};
 pub use options::ProducerOptions;
 pub use producer::{Producer, Written};
+pub use report::DeliveryReport;
+pub use rows::{RowFields, put_row};

@@ -12,8 +12,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::cluster::CLIENT_ID;
-use client::{Limits, Opened, Opening, Security, Server, Stream};
+use super::options::ProducerOptions;
+use client::{Limits, Opened, Opening, Server, Stream};
 
 /// A larger answer to Produce is not Kafka's protocol.
 const MAX_ANSWER_BYTES: usize = 16 << 20;
@@ -55,13 +55,13 @@ pub(super) struct Frame {
 const COPIED_BELOW: usize = 32 << 10;
 
 impl Frame {
-    pub(super) fn new(key: i16, version: i16) -> Self {
+    pub(super) fn new(key: i16, version: i16, client_id: &str) -> Self {
         let mut head = vec![0; SIZE_BYTES];
         head.extend(key.to_be_bytes());
         head.extend(version.to_be_bytes());
         head.extend([0; size_of::<i32>()]); // the correlation id
-        head.extend((CLIENT_ID.len() as i16).to_be_bytes());
-        head.extend(CLIENT_ID.as_bytes());
+        head.extend((client_id.len() as i16).to_be_bytes());
+        head.extend(client_id.as_bytes());
         Self {
             pieces: Vec::new(),
             last: head,
@@ -112,12 +112,18 @@ pub(super) struct Link {
 
 impl Link {
     /// Waits until the connection may be used, at most `timeout` for each step.
-    pub(super) fn open(server: &Server, security: &Security, timeout: Duration) -> io::Result<Self> {
+    pub(super) fn open(server: &Server, options: &ProducerOptions, timeout: Duration) -> io::Result<Self> {
         let limits = Limits {
             connect: timeout,
             socket: timeout,
         };
-        let mut opening = Opening::new(server, Vec::new(), CLIENT_ID, security.clone(), Some(limits));
+        let mut opening = Opening::new(
+            server,
+            Vec::new(),
+            &options.client_id,
+            options.security.clone(),
+            Some(limits),
+        );
         let Opened { stream, ends } = opening.step(&|_| Ok(()))?;
         stream.socket().set_nonblocking(true)?;
         Ok(Self {

@@ -1,43 +1,47 @@
-//! The `kafka.` options of a writer: names, values and meanings of Kafka's producer configs.
+//! The options of a writer: names, values and meanings of Kafka's producer configs.
 //!
-//! Parses text into one [`ProducerOptions`]. Every mistake is one sentence that names the option, its value and the
-//! fix. Names are matched without regard to case. Nothing is connected to, and nothing is logged: warnings are given
-//! back.
+//! Parses text into one [`ProducerOptions`]: that of Spark's options, whose names begin with `kafka.` and are matched
+//! without regard to case, or that of the properties of a command. Every mistake is one sentence that names the option,
+//! its value and the fix. Nothing is connected to, and nothing is logged: warnings are given back.
 //! Source: Kafka 4.4, `ProducerConfig`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::error::{ProducerError, Result};
-use client::{NoServer, Security, Server, is_key, is_unused, parse_servers};
+use client::{Properties, Security, Server};
 use record::Codec;
 
-const PREFIX: &str = "kafka.";
+/// As which Spark's tasks write.
+const CLIENT_ID: &str = "kafkastore-sink";
 const DECISION_TOPIC: &str = "decisionTopic";
 /// Exists since the committer has its producer id.
 const DEFAULT_DECISION_TOPIC: &str = "__transaction_state";
-/// Options that mean something here.
-const KNOWN: [&str; 19] = [
-    "kafka.acks",
-    "kafka.batch.size",
-    "kafka.bootstrap.servers",
-    "kafka.buffer.memory",
-    "kafka.compression.gzip.level",
-    "kafka.compression.lz4.level",
-    "kafka.compression.type",
-    "kafka.compression.zstd.level",
-    "kafka.delivery.timeout.ms",
-    "kafka.enable.idempotence",
-    "kafka.linger.ms",
-    "kafka.max.block.ms",
-    "kafka.max.in.flight.requests.per.connection",
-    "kafka.max.request.size",
-    "kafka.partitioner.class",
-    "kafka.partitioner.ignore.keys",
-    "kafka.request.timeout.ms",
-    "kafka.retry.backoff.ms",
-    "kafka.transaction.timeout.ms",
+/// Options that mean something here, beside those of `client::Security`.
+const KNOWN: [&str; 20] = [
+    "acks",
+    "batch.size",
+    "bootstrap.servers",
+    "buffer.memory",
+    "compression.gzip.level",
+    "compression.lz4.level",
+    "compression.type",
+    "compression.zstd.level",
+    "delivery.timeout.ms",
+    "enable.idempotence",
+    "linger.ms",
+    "max.block.ms",
+    "max.in.flight.requests.per.connection",
+    "max.request.size",
+    "partitioner.class",
+    "partitioner.ignore.keys",
+    "request.timeout.ms",
+    "retries",
+    "retry.backoff.ms",
+    "transaction.timeout.ms",
 ];
+/// Those that mean something to commands alone.
+const OF_COMMAND: [&str; 2] = ["client.id", "transactional.id"];
 /// Options of a write beside those of its producer; Spark itself gives the last one.
 const OF_SINK: [&str; 7] = [
     "topic",
@@ -50,22 +54,17 @@ const OF_SINK: [&str; 7] = [
 ];
 /// Configs that Spark's Kafka sink refuses, or that have another option here; each with the fix.
 const REFUSED: [(&str, &str); 4] = [
-    ("kafka.key.serializer", "keys are written as binary; cast the column"),
+    ("key.serializer", "keys are written as binary; cast the column"),
+    ("value.serializer", "values are written as binary; cast the column"),
+    ("transactional.id", "set transactionalIdPrefix instead"),
     (
-        "kafka.value.serializer",
-        "values are written as binary; cast the column",
-    ),
-    ("kafka.transactional.id", "set transactionalIdPrefix instead"),
-    (
-        "kafka.interceptor.classes",
+        "interceptor.classes",
         "no code of Kafka's client is in the way; leave it out",
     ),
 ];
 /// Kafka's own partitioner: its absence, or the class that had the same rules before Kafka 4.
 const DEFAULT_PARTITIONERS: [&str; 2] = ["", "org.apache.kafka.clients.producer.internals.DefaultPartitioner"];
 
-/// Larger than Kafka's 16 KiB: a task writes as fast as it can, and then ends.
-const BATCH_BYTES: usize = 256 << 10;
 const MAX_REQUEST_BYTES: usize = 1 << 20;
 const BUFFER_BYTES: usize = 32 << 20;
 /// With more the broker could not tell a duplicate batch from a lost one.
@@ -74,10 +73,61 @@ const DELIVERY_TIMEOUT_MS: u64 = 120_000;
 const REQUEST_TIMEOUT_MS: u64 = 30_000;
 const MAX_BLOCK_MS: u64 = 60_000;
 const RETRY_BACKOFF_MS: u64 = 100;
-/// The longest that a broker allows by default (`transaction.max.timeout.ms`): a transaction is open from the first
-/// record of a task to the commit of the job.
-const TRANSACTION_TIMEOUT_MS: u64 = 900_000;
+
+/// What differs between those who write.
+struct Defaults {
+    batch_bytes: usize,
+    linger_ms: Option<u64>,
+    transaction_timeout_ms: u64,
+}
+
+const OF_TASK: Defaults = Defaults {
+    batch_bytes: 256 << 10, // larger than Kafka's: a task writes as fast as it can, and then ends
+    linger_ms: None,
+    // the longest that a broker allows by default (`transaction.max.timeout.ms`): a transaction is open from the first
+    // record of a task to the commit of the job
+    transaction_timeout_ms: 900_000,
+};
+/// Kafka's.
+const OF_KAFKA: Defaults = Defaults {
+    batch_bytes: 16 << 10,
+    linger_ms: Some(5),
+    transaction_timeout_ms: 60_000,
+};
 const ACKS_ALL: i16 = -1;
+
+/// What the user of a writer calls things.
+#[derive(Debug, Clone, Copy)]
+pub struct Keys {
+    /// Before each of Kafka's keys.
+    prefix: &'static str,
+    /// What the transactional id comes from.
+    pub(super) transactional_id: &'static str,
+    /// Which group is meant.
+    pub(super) of_group: &'static str,
+    /// Where a record's partition is given.
+    pub(super) partition: &'static str,
+}
+
+const SPARKS: Keys = Keys {
+    prefix: "kafka.",
+    transactional_id: "transactionalIdPrefix",
+    of_group: " of the name of transactionalIdPrefix",
+    partition: "the column partition",
+};
+const KAFKAS: Keys = Keys {
+    prefix: "",
+    transactional_id: "transactional.id",
+    of_group: "",
+    partition: "records their partition",
+};
+
+impl Keys {
+    /// One of Kafka's keys, as sentences name it.
+    pub(super) fn named(self, key: &str) -> String {
+        format!("{}{key}", self.prefix)
+    }
+}
 
 /// The options of a producer.
 #[derive(Debug, Clone)]
@@ -110,65 +160,123 @@ pub struct ProducerOptions {
     pub request_timeout: Duration,
     /// `max.block.ms`: for the metadata of a topic, and for coordinators.
     pub max_block: Duration,
+    /// `retries`: how often a batch is sent again; within `delivery_timeout` in any case.
+    pub retries: usize,
     /// `retry.backoff.ms`.
     pub retry_backoff: Duration,
     /// `transaction.timeout.ms`.
     pub transaction_timeout: Duration,
     /// `partitioner.ignore.keys`.
     pub ignores_keys: bool,
+    /// `client.id`.
+    pub client_id: String,
+    /// `transactional.id`; that of a task of Spark is not known yet.
+    pub transactional_id: Option<String>,
+    /// Whether a batch that a broker refuses fails its records alone; else it fails the writer.
+    pub goes_on: bool,
+    /// What keys are called in sentences.
+    pub keys: Keys,
     /// `decisionTopic`: decisions to commit are offsets of this topic, which has to exist, and gets no record.
     pub decision_topic: String,
 }
 
-/// The values by lower-case name, without the spaces around them.
-struct Given(BTreeMap<String, String>);
-
 impl ProducerOptions {
-    /// The options of a writer, whatever else is among them, and the warnings about `kafka.` options that mean nothing.
+    /// The options of a writer of Spark, whatever else is among them, and the warnings about `kafka.` options that mean
+    /// nothing.
     pub fn parse(options: &BTreeMap<String, String>) -> Result<(Self, Vec<String>)> {
         let lowered = options.iter().filter_map(|(name, value)| {
             let name = name.to_lowercase();
-            name.starts_with(PREFIX).then(|| (name, value.trim().to_owned()))
+            Some((name.strip_prefix(SPARKS.prefix)?.to_owned(), value.clone()))
         });
-        let given = Given(lowered.collect());
-        given.refuse_what_cannot_be_served()?;
-        let codec = given.codec()?;
-        let acks = given.acks()?;
-        let is_idempotent = given.is_idempotent(acks)?;
+        let given = Properties::new(lowered, SPARKS.prefix);
+        refuse_what_cannot_be_served(&given)?;
+        let mut parsed = Self::read(&given, &OF_TASK, SPARKS)?;
         let decision_topic = options
             .iter()
             .find(|(name, _)| name.eq_ignore_ascii_case(DECISION_TOPIC))
             .map(|(_, topic)| topic.trim())
             .filter(|topic| !topic.is_empty());
+        if let Some(topic) = decision_topic {
+            topic.clone_into(&mut parsed.decision_topic);
+        }
+        let ignored = given.ignored(&KNOWN);
+        if ignored.is_empty() {
+            return Ok((parsed, Vec::new()));
+        }
+        let warning = format!(
+            "ignored, since they mean nothing to this producer: {}",
+            ignored.join(", ")
+        );
+        Ok((parsed, vec![warning]))
+    }
+
+    /// The options of a command's producer, and the keys that have no effect.
+    pub fn of_properties(given: &Properties) -> Result<(Self, Vec<String>)> {
+        let mut parsed = Self::read(given, &OF_KAFKA, KAFKAS)?;
+        parsed.goes_on = true;
+        given
+            .get("client.id")
+            .unwrap_or_default()
+            .clone_into(&mut parsed.client_id);
+        parsed.transactional_id = given
+            .get("transactional.id")
+            .filter(|id| !id.is_empty())
+            .map(str::to_owned);
+        if parsed.transactional_id.is_some() && !parsed.is_idempotent {
+            return Err(invalid(
+                "transactional.id: transactions need enable.idempotence and acks=all; leave both out".to_owned(),
+            ));
+        }
+        let known: Vec<&str> = KNOWN.iter().chain(&OF_COMMAND).copied().collect();
+        Ok((parsed, given.ignored(&known)))
+    }
+
+    fn read(given: &Properties, defaults: &Defaults, keys: Keys) -> Result<Self> {
+        check_partitioner(given, keys)?;
+        let codec = codec(given)?;
+        let acks = acks(given)?;
+        let number = |key, default, allowed| given.number(key, default, allowed).map_err(invalid);
+        let retries = number("retries", i32::MAX as usize, 0..=i32::MAX as usize)?;
+        let is_idempotent = is_idempotent(given, acks, retries)?;
+        let ms = |key, default| given.ms(key, default).map_err(invalid);
+        let linger = given.optional_ms("linger.ms").map_err(invalid)?;
         let parsed = Self {
-            decision_topic: decision_topic.unwrap_or(DEFAULT_DECISION_TOPIC).to_owned(),
-            servers: given.servers()?,
-            security: given.security()?,
+            servers: given.servers().map_err(invalid)?,
+            security: given.security().map_err(invalid)?,
             codec,
-            level: given.level(codec)?,
+            level: level(given, codec)?,
             acks,
             is_idempotent,
-            batch_bytes: given.number("kafka.batch.size", BATCH_BYTES, 0..=i32::MAX as usize)?,
-            linger: given.optional_ms("kafka.linger.ms")?,
-            max_request_bytes: given.number("kafka.max.request.size", MAX_REQUEST_BYTES, 1..=i32::MAX as usize)?,
-            buffer_bytes: given.number("kafka.buffer.memory", BUFFER_BYTES, 1..=usize::MAX)?,
-            max_in_flight: given.max_in_flight(is_idempotent)?,
-            delivery_timeout: given.ms("kafka.delivery.timeout.ms", DELIVERY_TIMEOUT_MS)?,
-            request_timeout: given.ms("kafka.request.timeout.ms", REQUEST_TIMEOUT_MS)?,
-            max_block: given.ms("kafka.max.block.ms", MAX_BLOCK_MS)?,
-            retry_backoff: given.ms("kafka.retry.backoff.ms", RETRY_BACKOFF_MS)?,
-            transaction_timeout: given.ms("kafka.transaction.timeout.ms", TRANSACTION_TIMEOUT_MS)?,
-            ignores_keys: given.flag("kafka.partitioner.ignore.keys", false)?,
+            batch_bytes: number("batch.size", defaults.batch_bytes, 0..=i32::MAX as usize)?,
+            linger: linger.or(defaults.linger_ms.map(Duration::from_millis)),
+            max_request_bytes: number("max.request.size", MAX_REQUEST_BYTES, 1..=i32::MAX as usize)?,
+            buffer_bytes: number("buffer.memory", BUFFER_BYTES, 1..=usize::MAX)?,
+            max_in_flight: max_in_flight(given, is_idempotent)?,
+            delivery_timeout: ms("delivery.timeout.ms", DELIVERY_TIMEOUT_MS)?,
+            request_timeout: ms("request.timeout.ms", REQUEST_TIMEOUT_MS)?,
+            max_block: ms("max.block.ms", MAX_BLOCK_MS)?,
+            retries,
+            retry_backoff: ms("retry.backoff.ms", RETRY_BACKOFF_MS)?,
+            transaction_timeout: ms("transaction.timeout.ms", defaults.transaction_timeout_ms)?,
+            ignores_keys: given.flag("partitioner.ignore.keys", false).map_err(invalid)?,
+            client_id: CLIENT_ID.to_owned(),
+            transactional_id: None,
+            goes_on: false,
+            keys,
+            decision_topic: DEFAULT_DECISION_TOPIC.to_owned(),
         };
         let linger = parsed.linger.unwrap_or_default();
         if parsed.delivery_timeout < linger + parsed.request_timeout {
             return Err(invalid(format!(
-                "kafka.delivery.timeout.ms: {} is less than kafka.linger.ms + kafka.request.timeout.ms = {}; raise it",
+                "{}: {} is less than {} + {} = {}; raise it",
+                given.named("delivery.timeout.ms"),
                 parsed.delivery_timeout.as_millis(),
+                given.named("linger.ms"),
+                given.named("request.timeout.ms"),
                 (linger + parsed.request_timeout).as_millis()
             )));
         }
-        Ok((parsed, given.warnings()))
+        Ok(parsed)
     }
 
     /// Refuses what makes transactions impossible.
@@ -183,15 +291,11 @@ impl ProducerOptions {
     }
 }
 
-fn is_used(key: &str) -> bool {
-    is_key(key) && !is_unused(key)
-}
-
 /// The warning about options of a write that mean nothing: they have no prefix, and another name than those here.
 pub fn ignored_by_sink(options: &BTreeMap<String, String>) -> Option<String> {
     let is_unknown = |name: &&String| {
         let lower = name.to_lowercase();
-        !lower.starts_with(PREFIX) && !OF_SINK.iter().any(|known| known.to_lowercase() == lower)
+        !lower.starts_with(SPARKS.prefix) && !OF_SINK.iter().any(|known| known.to_lowercase() == lower)
     };
     let unknown: Vec<&str> = options.keys().filter(is_unknown).map(String::as_str).collect();
     let (names, known) = (unknown.join(", "), OF_SINK.join(", "));
@@ -204,161 +308,107 @@ fn invalid(sentence: String) -> ProducerError {
     ProducerError::Invalid(sentence)
 }
 
-impl Given {
-    fn get(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(String::as_str)
-    }
-
-    fn refuse_what_cannot_be_served(&self) -> Result<()> {
-        for (name, fix) in REFUSED {
-            if let Some(value) = self.get(name) {
-                return Err(invalid(format!("{name}: {value} is not supported here; {fix}")));
-            }
-        }
-        let partitioner = self.get("kafka.partitioner.class").unwrap_or_default();
-        if !DEFAULT_PARTITIONERS.contains(&partitioner) {
-            return Err(invalid(format!(
-                "kafka.partitioner.class: {partitioner} cannot be run here; give the column partition instead"
-            )));
-        }
-        Ok(())
-    }
-
-    fn warnings(&self) -> Vec<String> {
-        let unknown: Vec<String> = self
-            .0
-            .keys()
-            .filter(|name| !KNOWN.contains(&name.as_str()) && !name.strip_prefix(PREFIX).is_some_and(is_used))
-            .cloned()
-            .collect();
-        if unknown.is_empty() {
-            return Vec::new();
-        }
-        vec![format!(
-            "ignored, since they mean nothing to this producer: {}",
-            unknown.join(", ")
-        )]
-    }
-
-    fn servers(&self) -> Result<Vec<Server>> {
-        let Some(text) = self.get("kafka.bootstrap.servers").filter(|text| !text.is_empty()) else {
-            return Err(invalid(
-                "kafka.bootstrap.servers: none is given; give host:port, as localhost:9092".to_owned(),
-            ));
-        };
-        parse_servers(text).map_err(|NoServer { text, fix }| {
-            invalid(format!(
-                "kafka.bootstrap.servers: '{}' is no server; {fix}",
-                text.escape_default()
-            ))
-        })
-    }
-
-    fn security(&self) -> Result<Security> {
-        let pairs = self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        Security::of_kafka_options(pairs).map_err(invalid)
-    }
-
-    fn codec(&self) -> Result<Codec> {
-        let name = self.get("kafka.compression.type").unwrap_or("none");
-        Codec::from_name(&name.to_lowercase()).ok_or_else(|| {
-            invalid(format!(
-                "kafka.compression.type: '{name}' is none; say none, gzip, snappy, lz4 or zstd"
-            ))
-        })
-    }
-
-    /// KIP-390.
-    fn level(&self, codec: Codec) -> Result<Option<i32>> {
-        let allowed = match codec {
-            Codec::Gzip => 1..=9,
-            Codec::Lz4 => 1..=17,
-            Codec::Zstd => -131_072..=22,
-            Codec::None | Codec::Snappy => return Ok(None),
-        };
-        let option = format!("kafka.compression.{codec}.level");
-        let Some(value) = self.get(&option) else {
-            return Ok(None);
-        };
-        let is_default = codec == Codec::Gzip && value == "-1";
-        let level = value.parse().ok().filter(|level| is_default || allowed.contains(level));
-        let level = level.ok_or_else(|| {
-            invalid(format!(
-                "{option}: '{value}' is no level; give one from {} to {}",
-                allowed.start(),
-                allowed.end()
-            ))
-        })?;
-        Ok(Some(level))
-    }
-
-    fn acks(&self) -> Result<i16> {
-        match self.get("kafka.acks").unwrap_or("all") {
-            "all" | "-1" => Ok(ACKS_ALL),
-            "1" => Ok(1),
-            "0" => Ok(0),
-            other => Err(invalid(format!("kafka.acks: '{other}' is none; say all, 1 or 0"))),
+fn refuse_what_cannot_be_served(given: &Properties) -> Result<()> {
+    for (key, fix) in REFUSED {
+        if let Some(value) = given.get(key) {
+            let name = given.named(key);
+            return Err(invalid(format!("{name}: {value} is not supported here; {fix}")));
         }
     }
+    Ok(())
+}
 
-    /// As in Kafka: without an explicit `enable.idempotence`, other `acks` switch it off.
-    fn is_idempotent(&self, acks: i16) -> Result<bool> {
-        let wanted = self.flag("kafka.enable.idempotence", acks == ACKS_ALL)?;
-        if wanted && acks != ACKS_ALL {
-            return Err(invalid(format!(
-                "kafka.acks: {acks} is not enough for kafka.enable.idempotence=true; set it to all"
-            )));
-        }
-        Ok(wanted)
+fn check_partitioner(given: &Properties, keys: Keys) -> Result<()> {
+    let partitioner = given.get("partitioner.class").unwrap_or_default();
+    if DEFAULT_PARTITIONERS.contains(&partitioner) {
+        return Ok(());
     }
+    Err(invalid(format!(
+        "{}: {partitioner} cannot be run here; give {} instead",
+        given.named("partitioner.class"),
+        keys.partition
+    )))
+}
 
-    fn max_in_flight(&self, is_idempotent: bool) -> Result<usize> {
-        let name = "kafka.max.in.flight.requests.per.connection";
-        let number = self.number(name, MAX_IN_FLIGHT, 1..=usize::MAX)?;
-        if is_idempotent && number > MAX_IN_FLIGHT {
-            return Err(invalid(format!(
-                "{name}: {number} is more than {MAX_IN_FLIGHT}, the most with kafka.enable.idempotence; lower it"
-            )));
-        }
-        Ok(number)
-    }
+fn codec(given: &Properties) -> Result<Codec> {
+    let name = given.get("compression.type").unwrap_or("none");
+    Codec::from_name(&name.to_lowercase()).ok_or_else(|| {
+        invalid(format!(
+            "{}: '{name}' is none; say none, gzip, snappy, lz4 or zstd",
+            given.named("compression.type")
+        ))
+    })
+}
 
-    fn flag(&self, name: &str, default: bool) -> Result<bool> {
-        let Some(value) = self.get(name) else {
-            return Ok(default);
-        };
-        value
-            .to_lowercase()
-            .parse()
-            .map_err(|_| invalid(format!("{name}: '{value}' is neither true nor false; say one of them")))
-    }
+/// KIP-390.
+fn level(given: &Properties, codec: Codec) -> Result<Option<i32>> {
+    let allowed = match codec {
+        Codec::Gzip => 1..=9,
+        Codec::Lz4 => 1..=17,
+        Codec::Zstd => -131_072..=22,
+        Codec::None | Codec::Snappy => return Ok(None),
+    };
+    let key = format!("compression.{codec}.level");
+    let Some(value) = given.get(&key) else {
+        return Ok(None);
+    };
+    let is_default = codec == Codec::Gzip && value == "-1";
+    let level = value.parse().ok().filter(|level| is_default || allowed.contains(level));
+    let level = level.ok_or_else(|| {
+        invalid(format!(
+            "{}: '{value}' is no level; give one from {} to {}",
+            given.named(&key),
+            allowed.start(),
+            allowed.end()
+        ))
+    })?;
+    Ok(Some(level))
+}
 
-    fn number(&self, name: &str, default: usize, allowed: std::ops::RangeInclusive<usize>) -> Result<usize> {
-        let Some(value) = self.get(name) else {
-            return Ok(default);
-        };
-        let number = value.parse().ok().filter(|number| allowed.contains(number));
-        number.ok_or_else(|| {
-            invalid(format!(
-                "{name}: '{value}' is no whole number of at least {}; give one",
-                allowed.start()
-            ))
-        })
+fn acks(given: &Properties) -> Result<i16> {
+    match given.get("acks").unwrap_or("all") {
+        "all" | "-1" => Ok(ACKS_ALL),
+        "1" => Ok(1),
+        "0" => Ok(0),
+        other => Err(invalid(format!(
+            "{}: '{other}' is none; say all, 1 or 0",
+            given.named("acks")
+        ))),
     }
+}
 
-    fn ms(&self, name: &str, default: u64) -> Result<Duration> {
-        let default = usize::try_from(default).unwrap_or_default();
-        let number = self.number(name, default, 1..=i32::MAX as usize)?;
-        Ok(Duration::from_millis(number as u64))
+/// As in Kafka: without an explicit `enable.idempotence`, other `acks` switch it off, and so does `retries=0`.
+fn is_idempotent(given: &Properties, acks: i16, retries: usize) -> Result<bool> {
+    let default = acks == ACKS_ALL && retries > 0;
+    let wanted = given.flag("enable.idempotence", default).map_err(invalid)?;
+    if wanted && retries == 0 {
+        return Err(invalid(format!(
+            "{}: 0 is not enough for {}=true; leave it out",
+            given.named("retries"),
+            given.named("enable.idempotence")
+        )));
     }
+    if wanted && acks != ACKS_ALL {
+        return Err(invalid(format!(
+            "{}: {acks} is not enough for {}=true; set it to all",
+            given.named("acks"),
+            given.named("enable.idempotence")
+        )));
+    }
+    Ok(wanted)
+}
 
-    fn optional_ms(&self, name: &str) -> Result<Option<Duration>> {
-        if self.get(name).is_none() {
-            return Ok(None);
-        }
-        let number = self.number(name, 0, 0..=i32::MAX as usize)?;
-        Ok(Some(Duration::from_millis(number as u64)))
+fn max_in_flight(given: &Properties, is_idempotent: bool) -> Result<usize> {
+    let key = "max.in.flight.requests.per.connection";
+    let number = given.number(key, MAX_IN_FLIGHT, 1..=usize::MAX).map_err(invalid)?;
+    if is_idempotent && number > MAX_IN_FLIGHT {
+        return Err(invalid(format!(
+            "{}: {number} is more than {MAX_IN_FLIGHT}, the most with {}; lower it",
+            given.named(key),
+            given.named("enable.idempotence")
+        )));
     }
+    Ok(number)
 }
 
 #[cfg(test)]

@@ -15,6 +15,8 @@ pub(super) struct Outcome {
     pub(super) topic: String,
     pub(super) partition: i32,
     pub(super) error: ErrorCode,
+    /// Of its first record; -1 when it was refused.
+    pub(super) base_offset: i64,
     /// The broker's sentence; empty without one.
     pub(super) message: String,
 }
@@ -59,6 +61,7 @@ fn outcome(topic: &str, partition: &PartitionProduceResponse<'_>) -> Outcome {
         topic: topic.to_owned(),
         partition: partition.index,
         error: partition.error_code,
+        base_offset: partition.base_offset,
         message: of_record.or(partition.error_message).unwrap_or_default().to_owned(),
     }
 }

@@ -7,6 +7,9 @@
 //! [`Committer`](super::Committer) does. `answers` takes what brokers answer.
 
 mod answers;
+mod command;
+mod repair;
+mod transaction;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +18,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::accumulator::{Accumulator, size_of};
-use super::cluster::Cluster;
+use super::cluster::{Cluster, Missing};
 use super::committer::Prepared;
 use super::delivery::Delivery;
 use super::error::{ProducerError, Result, Vain, failed};
@@ -24,10 +27,13 @@ use super::link::{Frame, Link};
 use super::options::ProducerOptions;
 use super::partitioner::Sticky;
 use super::produce;
+use super::report::DeliveryReport;
 use super::rows::{Row, RowTopic, Rows};
 use super::transactions::Identity;
+use base::error::ErrorCode;
 use client::{is_final, is_shut_out, reason_of};
 use record::{Header, partition_of};
+use transaction::Transaction;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long one wait for sockets lasts; what is due by time is looked at in between.
@@ -71,6 +77,11 @@ pub struct Producer {
     must_look_up: bool,
     written: (u64, u64),
     has_failed: Option<ProducerError>,
+    /// Of a producer that goes on: what its caller has not taken yet.
+    reports: Vec<DeliveryReport>,
+    /// The topic that was not found last, and why.
+    unfound: Option<(Arc<str>, (ErrorCode, String))>,
+    transaction: Transaction,
 }
 
 impl Producer {
@@ -84,13 +95,16 @@ impl Producer {
             topics: Vec::new(),
             by_name: HashMap::new(),
             accumulator: Accumulator::new(Arc::clone(&options)),
-            delivery: Delivery::new(options.max_in_flight, options.retry_backoff),
+            delivery: Delivery::new(Arc::clone(&options)),
             links: HashMap::new(),
             last_request: 0,
             looked_up: Instant::now(),
             must_look_up: false,
             written: (0, 0),
             has_failed: None,
+            reports: Vec::new(),
+            unfound: None,
+            transaction: Transaction::default(),
             options,
         }
     }
@@ -213,28 +227,47 @@ impl Producer {
                 _ => self.topic_of(row.topic)?,
             };
             last = Some((row.topic, topic));
-            self.append_row(topic, (row.timestamp_ms.unwrap_or(timestamp_ms), now), &row, &headers)?;
-        }
-        if let Some(due) = self.options.linger.and_then(|linger| now.checked_sub(linger)) {
-            for at in self.accumulator.open_since(Some(due)) {
-                self.close(at);
+            let times = (row.timestamp_ms.unwrap_or(timestamp_ms), now);
+            match self.append_row(topic, times, &row, &headers) {
+                Err((_, sentence)) if !self.options.goes_on => return Err(ProducerError::Invalid(sentence)),
+                Err(mistake) => self.report_row(topic, &row, mistake),
+                Ok(()) => {}
             }
         }
+        self.close_due(now);
         if !self.delivery.is_done() {
             self.step(Duration::ZERO)?;
         }
         Ok(())
     }
 
-    fn append_row(&mut self, topic: usize, times: (i64, Instant), row: &Row<'_>, headers: &[Header<'_>]) -> Result<()> {
+    /// Closes the batches that have waited for `linger.ms`.
+    fn close_due(&mut self, now: Instant) {
+        if let Some(due) = self.options.linger.and_then(|linger| now.checked_sub(linger)) {
+            for at in self.accumulator.open_since(Some(due)) {
+                self.close(at);
+            }
+        }
+    }
+
+    fn append_row(
+        &mut self,
+        topic: usize,
+        times: (i64, Instant),
+        row: &Row<'_>,
+        headers: &[Header<'_>],
+    ) -> Result<(), (ErrorCode, String)> {
         let size = size_of(row, headers);
         let topic = &mut self.topics[topic];
         if size > self.options.max_request_bytes {
-            return Err(ProducerError::Invalid(format!(
-                "topic {}: a record of {size} bytes is larger than kafka.max.request.size = {}; raise it, and \
-                 max.message.bytes of the topic",
-                topic.name, self.options.max_request_bytes
-            )));
+            let sentence = format!(
+                "topic {}: a record of {size} bytes is larger than {} = {}; raise it, and max.message.bytes of the \
+                 topic",
+                topic.name,
+                self.options.keys.named("max.request.size"),
+                self.options.max_request_bytes
+            );
+            return Err((ErrorCode::MESSAGE_TOO_LARGE, sentence));
         }
         let count = topic.queues.len();
         let partition = match (row.partition, row.key) {
@@ -242,11 +275,12 @@ impl Producer {
                 .ok()
                 .filter(|at| *at < count)
                 .ok_or_else(|| {
-                    ProducerError::Invalid(format!(
+                    let sentence = format!(
                         "partition: {partition} is no partition of topic {}, which has {count}; give one from 0 to {}",
                         topic.name,
                         count - 1
-                    ))
+                    );
+                    (ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, sentence)
                 })?,
             (None, Some(key)) if !self.options.ignores_keys => partition_of(key, count),
             (None, _) => topic.sticky.next(size, self.options.batch_bytes, &topic.leaders),
@@ -277,6 +311,12 @@ impl Producer {
             return self.ready(*known);
         }
         self.cluster.look_up(&name)?;
+        let number = self.add_topic(name);
+        self.ready(number)
+    }
+
+    /// A topic whose leaders are known.
+    fn add_topic(&mut self, name: Arc<str>) -> usize {
         self.topics.push(Topic {
             name: Arc::clone(&name),
             queues: Vec::new(),
@@ -286,7 +326,7 @@ impl Producer {
         let number = self.topics.len() - 1;
         self.by_name.insert(name, number);
         self.take_leaders();
-        self.ready(number)
+        number
     }
 
     /// The topic, now that there is a producer id to write to it with.
@@ -323,10 +363,13 @@ impl Producer {
     fn step(&mut self, wait: Duration) -> Result<()> {
         let now = Instant::now();
         self.refuse_late(now)?;
+        self.close_due(now);
+        self.repair()?;
         self.look_up(now)?;
         self.add_partitions()?;
         self.send(now)?;
-        self.poll(self.delivery.until_next(now).map_or(wait, |time| time.min(wait)));
+        let wait = self.delivery.until_next(now).map_or(wait, |time| time.min(wait));
+        self.poll(self.until_due(now).map_or(wait, |time| time.min(wait)));
         let nodes: Vec<i32> = self.links.keys().copied().collect();
         for node in nodes {
             self.serve(node)?;
@@ -334,16 +377,27 @@ impl Producer {
         Ok(())
     }
 
-    fn refuse_late(&self, now: Instant) -> Result<()> {
+    /// How long it is until an open batch is to be closed.
+    fn until_due(&self, now: Instant) -> Option<Duration> {
+        let due = self.accumulator.oldest()? + self.options.linger?;
+        Some(due.saturating_duration_since(now))
+    }
+
+    fn refuse_late(&mut self, now: Instant) -> Result<()> {
         let Some(oldest) = now.checked_sub(self.options.delivery_timeout) else {
             return Ok(());
         };
+        if self.options.goes_on {
+            self.drop_late(oldest, now);
+            return Ok(());
+        }
         match self.delivery.expired(oldest) {
             None => Ok(()),
             Some((queue, records, reason)) => Err(failed(format!(
-                "{}: {records} records were not taken within kafka.delivery.timeout.ms = {} ms ({reason}); write again \
-                 when the brokers are well, or raise it",
+                "{}: {records} records were not taken within {} = {} ms ({reason}); write again when the brokers are \
+                 well, or raise it",
                 queue.name(),
+                self.options.keys.named("delivery.timeout.ms"),
                 self.options.delivery_timeout.as_millis()
             ))),
         }
@@ -355,7 +409,17 @@ impl Producer {
             return Ok(());
         }
         let topics: Vec<Arc<str>> = self.topics.iter().map(|topic| Arc::clone(&topic.name)).collect();
-        self.must_look_up = self.cluster.refresh(&topics)?.is_some();
+        let missing = self.cluster.refresh(&topics)?;
+        if let Some(Missing {
+            refusal: Some(_),
+            reason,
+            ..
+        }) = &missing
+            && !self.options.goes_on
+        {
+            return Err(ProducerError::Invalid(reason.clone()));
+        }
+        self.must_look_up = missing.is_some();
         self.looked_up = Instant::now();
         self.take_leaders();
         Ok(())
@@ -391,7 +455,7 @@ impl Producer {
     fn send(&mut self, now: Instant) -> Result<()> {
         for leader in self.delivery.leaders(now) {
             if let Err(vain) = self.connect(leader, now) {
-                self.delivery.note(leader, &vain.passing()?, now);
+                self.delivery.note(leader, &vain.passing(self.options.keys)?, now);
                 self.must_look_up = true;
             }
             while self.send_one(leader, now) {}
@@ -409,7 +473,7 @@ impl Producer {
         let server = self.cluster.server(node);
         let server = server.ok_or_else(|| Vain::now("its leader is not alive".to_owned()))?;
         let timeout = CONNECT_TIMEOUT.min(self.options.request_timeout);
-        let link = Link::open(server, &self.options.security, timeout).map_err(|error| Vain {
+        let link = Link::open(server, &self.options, timeout).map_err(|error| Vain {
             reason: format!("{}:{}: {}", server.0, server.1, reason_of(&error)),
             is_final: is_final(&error),
             is_shut_out: is_shut_out(&error),
@@ -435,7 +499,7 @@ impl Producer {
         }
         batches.sort_unstable_by_key(|(at, _)| *at); // those of a topic together
         let queues: Vec<usize> = batches.iter().map(|(at, _)| *at).collect();
-        let mut frame = Frame::new(produce::KEY, produce::VERSION);
+        let mut frame = Frame::new(produce::KEY, produce::VERSION, &self.options.client_id);
         let topic_of = |at: usize| &self.delivery.queues[at].topic;
         let by_topic = || batches.chunk_by(|(one, _), (other, _)| topic_of(*one) == topic_of(*other));
         let timeout_ms = self.options.request_timeout.as_millis() as i32;

@@ -38,6 +38,43 @@ pub(super) struct Row<'a> {
     pub(super) value: Option<&'a [u8]>,
 }
 
+/// A row to pack.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RowFields<'a> {
+    /// `None`: the partitioner chooses it.
+    pub partition: Option<i32>,
+    /// `None`: the time of the write.
+    pub timestamp_ms: Option<i64>,
+    /// May be null.
+    pub key: Option<&'a [u8]>,
+    /// May be null.
+    pub value: Option<&'a [u8]>,
+}
+
+/// Appends a row of the topic of the options to a block.
+pub fn put_row(block: &mut Vec<u8>, row: &RowFields<'_>, headers: &[Header<'_>]) {
+    let len = |bytes: Option<&[u8]>| bytes.map_or(NULL, |bytes| bytes.len() as i32);
+    let head = [
+        row.partition.unwrap_or(NULL),
+        DEFAULT_TOPIC,
+        len(row.key),
+        len(row.value),
+        headers.len() as i32,
+    ];
+    for field in head {
+        block.extend(field.to_le_bytes());
+    }
+    block.extend(row.timestamp_ms.unwrap_or(-1).to_le_bytes());
+    block.extend(row.key.unwrap_or_default());
+    block.extend(row.value.unwrap_or_default());
+    for (key, value) in headers {
+        block.extend((key.len() as i32).to_le_bytes());
+        block.extend(len(*value).to_le_bytes());
+        block.extend(*key);
+        block.extend(value.unwrap_or_default());
+    }
+}
+
 /// The rows of a block, in order.
 pub(super) struct Rows<'a> {
     rest: &'a [u8],

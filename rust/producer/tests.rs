@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::{Producer, ProducerOptions};
+use super::{DeliveryReport, Producer, ProducerOptions, RowFields, put_row};
 use base::error::ErrorCode;
 use protocol::ProduceRequest;
 use protocol::messages::Message;
@@ -30,6 +30,8 @@ const TOO_LARGE: i16 = 10;
 const OUT_OF_ORDER: i16 = 45;
 const DUPLICATE: i16 = 46;
 const FENCED: i16 = 47;
+const UNKNOWN_PRODUCER: i16 = 59;
+const INVALID_RECORD: i16 = 87;
 const LIMIT: Duration = Duration::from_mins(2);
 
 /// What happens to a Produce request, by its number.
@@ -43,6 +45,8 @@ enum Fate {
     Dropped,
     /// Refused with the error.
     Refused(i16),
+    /// Refused, since nothing is known of the producer any more.
+    Forgotten,
 }
 
 /// The log of one partition, as a broker keeps it for an idempotent producer.
@@ -53,6 +57,11 @@ struct Log {
     /// The sequences of the last five batches.
     last: Vec<i32>,
     requests: usize,
+    /// Whose last batch it is; each producer has another id.
+    producer_id: i64,
+    given_ids: i64,
+    /// The producer of which nothing is taken any more.
+    forgotten: Option<i64>,
 }
 
 impl Log {
@@ -61,8 +70,16 @@ impl Log {
         let (batch, _) = Batch::split_first(bytes).unwrap().unwrap();
         batch.verify_crc().unwrap();
         let sequence = batch.header().base_sequence;
+        let producer_id = batch.header().producer_id;
         if bytes.len() > most_bytes {
             return TOO_LARGE;
+        }
+        if self.forgotten == Some(producer_id) {
+            return UNKNOWN_PRODUCER;
+        }
+        if self.producer_id != producer_id {
+            (self.producer_id, self.next_sequence) = (producer_id, 0);
+            self.last.clear();
         }
         if self.last.contains(&sequence) {
             return DUPLICATE;
@@ -133,7 +150,7 @@ fn serve(mut stream: TcpStream, port: u16, log: &Mutex<Log>, most_bytes: usize, 
         let mut answer = request[4..8].to_vec();
         match i16::from_be_bytes([request[0], request[1]]) {
             3 => metadata(&mut answer, port),
-            22 => producer_id(&mut answer),
+            22 => producer_id(&mut answer, log),
             0 => match produce(body, log, most_bytes, fate) {
                 Some(error) => produced(&mut answer, error),
                 None => return,
@@ -171,9 +188,11 @@ fn metadata(answer: &mut Vec<u8>, port: u16) {
     told.encode(answer, 7);
 }
 
-fn producer_id(answer: &mut Vec<u8>) {
+fn producer_id(answer: &mut Vec<u8>, log: &Mutex<Log>) {
+    let mut log = log.lock();
+    log.given_ids += 1;
     let given = InitProducerIdResponse {
-        producer_id: 4000,
+        producer_id: 4000 + log.given_ids,
         producer_epoch: 3,
         ..Default::default()
     };
@@ -195,6 +214,10 @@ fn produce(body: &[u8], log: &Mutex<Log>, most_bytes: usize, fate: &dyn Fn(usize
         }
         Fate::Dropped => None,
         Fate::Refused(error) => Some(error),
+        Fate::Forgotten => {
+            log.forgotten = Some(log.producer_id);
+            Some(UNKNOWN_PRODUCER)
+        }
     }
 }
 
@@ -340,4 +363,147 @@ fn lost_records_and_a_fenced_producer_are_final() {
         let told = producer.flush(LIMIT).unwrap_err().to_string();
         assert!(told.contains(sentence), "{told}");
     }
+}
+
+/// What a command's producer writes; it goes on after what a broker refuses.
+fn command(broker: &Broker, more: &[(&str, &str)]) -> Producer {
+    let mut given = vec![
+        ("bootstrap.servers", broker.address.as_str()),
+        ("batch.size", "1500"),
+        ("retry.backoff.ms", "5"),
+    ];
+    given.extend(more);
+    let given = given.into_iter().map(|(key, value)| (key, value.to_owned()));
+    let (options, ignored) = ProducerOptions::of_properties(&client::Properties::new(given, "")).unwrap();
+    assert!(ignored.is_empty(), "{ignored:?}");
+    Producer::new(Arc::new(options))
+}
+
+fn send_all(producer: &mut Producer) -> Vec<DeliveryReport> {
+    producer.find("t").unwrap();
+    for start in (0..2000).step_by(100) {
+        producer.send_rows("t", &block(values(start..start + 100))).unwrap();
+    }
+    assert!(producer.flush_reports(LIMIT).unwrap());
+    assert_eq!(producer.pending(), (0, 0));
+    let reports = producer.poll_reports(Duration::ZERO).unwrap();
+    assert_eq!(reports.iter().map(|report| report.count).sum::<u64>(), 2000);
+    let waited = reports.iter().flat_map(|report| &report.waited);
+    assert_eq!(waited.map(|(_, count)| *count).sum::<i32>(), 2000);
+    reports
+}
+
+/// Every record but those of the reports that failed, in order.
+fn assert_rest_is_written(broker: &Broker, reports: &[DeliveryReport], failed: usize) {
+    let (written, refused): (Vec<_>, Vec<_>) = reports.iter().partition(|report| report.end.is_ok());
+    assert_eq!(refused.len(), failed);
+    let log = broker.log.lock();
+    assert_eq!(
+        log.values.len() as u64,
+        written.iter().map(|report| report.count).sum::<u64>()
+    );
+    assert!(log.values.is_sorted());
+    let mut once = log.values.clone();
+    once.dedup();
+    assert_eq!(once.len(), log.values.len());
+}
+
+#[test]
+fn a_refused_batch_fails_alone_and_those_behind_it_get_its_sequences() {
+    let broker = Broker::start(usize::MAX, |number| match number {
+        1 | 8 | 9 | 30 => Fate::Refused(INVALID_RECORD),
+        13 => Fate::Unanswered,
+        17 => Fate::Refused(NOT_LEADER),
+        _ => Fate::Taken,
+    });
+    let reports = send_all(&mut command(&broker, &[]));
+    assert_rest_is_written(&broker, &reports, 4);
+    let (error, sentence) = reports.iter().find_map(|report| report.end.clone().err()).unwrap();
+    assert_eq!(error, ErrorCode::INVALID_RECORD);
+    assert_eq!(sentence, "t-0: the broker's log says why (INVALID_RECORD)");
+}
+
+#[test]
+fn a_producer_that_the_broker_forgot_becomes_another_one_and_loses_nothing() {
+    let broker = Broker::start(usize::MAX, |number| match number {
+        7 | 20 => Fate::Forgotten,
+        _ => Fate::Taken,
+    });
+    let reports = send_all(&mut command(&broker, &[]));
+    assert_rest_is_written(&broker, &reports, 0);
+}
+
+#[test]
+fn batches_that_are_too_old_fail_and_later_ones_are_written() {
+    let broker = Broker::start(
+        usize::MAX,
+        |number| {
+            if number < 4 { Fate::Unanswered } else { Fate::Taken }
+        },
+    );
+    let limits = [
+        ("delivery.timeout.ms", "120"),
+        ("request.timeout.ms", "100"),
+        ("linger.ms", "0"),
+        ("retry.backoff.ms", "60"),
+    ];
+    let mut producer = command(&broker, &limits);
+    producer.find("t").unwrap();
+    producer.send_rows("t", &block(values(0..10))).unwrap();
+    assert!(producer.flush_reports(LIMIT).unwrap());
+    producer.send_rows("t", &block(values(10..20))).unwrap();
+    assert!(producer.flush_reports(LIMIT).unwrap());
+    let ends = producer.poll_reports(Duration::ZERO).unwrap();
+    let (error, sentence) = ends[0].end.clone().unwrap_err();
+    assert_eq!(error, ErrorCode::REQUEST_TIMED_OUT);
+    assert!(
+        sentence.starts_with("t-0: 10 records were not taken within delivery.timeout.ms = 120 ms ("),
+        "{sentence}"
+    );
+    assert!(ends[1].end.is_ok(), "{ends:?}");
+    assert_eq!(broker.log.lock().values.last(), values(19..20).last().as_ref());
+}
+
+#[test]
+fn rows_that_no_batch_takes_and_calls_out_of_turn_are_sentences() {
+    let broker = Broker::start(usize::MAX, |_| Fate::Taken);
+    let mut producer = command(&broker, &[("max.request.size", "60")]);
+    producer.find("t").unwrap();
+    producer.send_rows("t", &block(values(0..1))).unwrap();
+    let mut row = Vec::new();
+    let fields = RowFields {
+        partition: Some(9),
+        ..RowFields::default()
+    };
+    put_row(&mut row, &fields, &[]);
+    producer.send_rows("t", &row).unwrap();
+    let ends = producer.poll_reports(Duration::ZERO).unwrap();
+    let told: Vec<String> = ends.iter().filter_map(|one| Some(one.end.clone().err()?.1)).collect();
+    assert_eq!(
+        told,
+        [
+            "topic t: a record of 82 bytes is larger than max.request.size = 60; raise it, and max.message.bytes of \
+             the topic",
+            "partition: 9 is no partition of topic t, which has 1; give one from 0 to 0"
+        ]
+    );
+    let error = producer.begin_transaction().unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "the transactional.id is not in use; call init_transactions first"
+    );
+    let error = producer.init_transactions().unwrap_err().to_string();
+    assert_eq!(error, "transactional.id is not set; set it to use transactions");
+}
+
+#[test]
+fn a_batch_is_sent_again_as_often_as_retries_says() {
+    let broker = Broker::start(usize::MAX, |number| match number {
+        1..=3 | 9 => Fate::Refused(NOT_LEADER),
+        _ => Fate::Taken,
+    });
+    let reports = send_all(&mut command(&broker, &[("retries", "2")]));
+    assert_rest_is_written(&broker, &reports, 1);
+    let (error, _) = reports.iter().find_map(|report| report.end.clone().err()).unwrap();
+    assert_eq!(error, ErrorCode::NOT_LEADER_OR_FOLLOWER);
 }

@@ -58,7 +58,7 @@ pub fn broker_offsets(
 }
 
 /// Does the work on another thread. A signal, as of Ctrl-C, raises at once; the thread then ends at its own limits.
-fn unless_interrupted<T: Send + 'static>(py: Python<'_>, work: impl FnOnce() -> T + Send + 'static) -> PyResult<T> {
+pub fn unless_interrupted<T: Send + 'static>(py: Python<'_>, work: impl FnOnce() -> T + Send + 'static) -> PyResult<T> {
     let (done, mut result) = mpsc::channel();
     let thread = thread::Builder::new()
         .name("kafkastore-brokers".into())

@@ -88,17 +88,24 @@ impl<'a> Batch<'a> {
     where
         'a: 's,
     {
+        Ok(match self.unpack(scratch, limit)? {
+            Some(header) => RecordIter::new(&header, scratch),
+            None => RecordIter::new(&self.header, self.payload()),
+        })
+    }
+
+    /// Writes over `scratch` what [`Self::records`] iterates when that is not the payload as it stands; its header.
+    pub fn unpack(&self, scratch: &mut Vec<u8>, limit: usize) -> Result<Option<BatchHeader>, BatchError> {
         if self.header.is_legacy() {
-            let header = legacy::to_records(self.bytes, limit, scratch)?;
-            return Ok(RecordIter::new(&header, scratch));
+            return legacy::to_records(self.bytes, limit, scratch).map(Some);
         }
         let codec = self.header.codec()?;
         if codec == Codec::None {
-            return Ok(RecordIter::new(&self.header, self.payload()));
+            return Ok(None);
         }
         scratch.clear();
         decompress(codec, self.payload(), limit, scratch)?;
-        Ok(RecordIter::new(&self.header, scratch))
+        Ok(Some(self.header))
     }
 }
 

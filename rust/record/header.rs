@@ -42,6 +42,9 @@ pub(super) const MAGIC_AT: usize = 16;
 pub(super) const CRC_AT: usize = 17;
 pub(super) const ATTRIBUTES_AT: usize = 21;
 pub(super) const MAX_TIMESTAMP_AT: usize = 35;
+pub(super) const PRODUCER_ID_AT: usize = 43;
+pub(super) const PRODUCER_EPOCH_AT: usize = 51;
+pub(super) const BASE_SEQUENCE_AT: usize = 53;
 
 pub(super) const LOG_APPEND_TIME_BIT: i16 = 0x08;
 pub(super) const TRANSACTIONAL_BIT: i16 = 0x10;
@@ -125,9 +128,9 @@ impl BatchHeader {
             last_offset_delta: i32::from_be_bytes(field(head, 23)),
             base_timestamp: i64::from_be_bytes(field(head, 27)),
             max_timestamp: i64::from_be_bytes(field(head, MAX_TIMESTAMP_AT)),
-            producer_id: i64::from_be_bytes(field(head, 43)),
-            producer_epoch: i16::from_be_bytes(field(head, 51)),
-            base_sequence: i32::from_be_bytes(field(head, 53)),
+            producer_id: i64::from_be_bytes(field(head, PRODUCER_ID_AT)),
+            producer_epoch: i16::from_be_bytes(field(head, PRODUCER_EPOCH_AT)),
+            base_sequence: i32::from_be_bytes(field(head, BASE_SEQUENCE_AT)),
             record_count: i32::from_be_bytes(field(head, 57)),
         })
     }
@@ -145,9 +148,9 @@ impl BatchHeader {
         put(23, &self.last_offset_delta.to_be_bytes());
         put(27, &self.base_timestamp.to_be_bytes());
         put(MAX_TIMESTAMP_AT, &self.max_timestamp.to_be_bytes());
-        put(43, &self.producer_id.to_be_bytes());
-        put(51, &self.producer_epoch.to_be_bytes());
-        put(53, &self.base_sequence.to_be_bytes());
+        put(PRODUCER_ID_AT, &self.producer_id.to_be_bytes());
+        put(PRODUCER_EPOCH_AT, &self.producer_epoch.to_be_bytes());
+        put(BASE_SEQUENCE_AT, &self.base_sequence.to_be_bytes());
         put(57, &self.record_count.to_be_bytes());
     }
 

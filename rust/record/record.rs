@@ -197,7 +197,7 @@ impl<'a> RecordIter<'a> {
 
     /// Bytes of the payload that are not read yet.
     #[inline]
-    pub(super) fn rest_bytes(&self) -> usize {
+    pub fn rest_bytes(&self) -> usize {
         self.rest.len()
     }
 

@@ -5,7 +5,8 @@
 //! release builds leave the buffer alone.
 
 use super::header::{
-    ATTRIBUTES_AT, CRC_AT, LEADER_EPOCH_AT, LENGTH_AT, LOG_APPEND_TIME_BIT, MAGIC_AT, MAGIC_V2, MAX_TIMESTAMP_AT, field,
+    ATTRIBUTES_AT, BASE_SEQUENCE_AT, CRC_AT, LEADER_EPOCH_AT, LENGTH_AT, LOG_APPEND_TIME_BIT, MAGIC_AT, MAGIC_V2,
+    MAX_TIMESTAMP_AT, PRODUCER_EPOCH_AT, PRODUCER_ID_AT, field,
 };
 use super::{BATCH_HEADER, BatchHeader, TimestampType, crc32c};
 use base::place::{LeaderEpoch, Offset};
@@ -47,6 +48,15 @@ pub fn set_max_timestamp(batch: &mut [u8], timestamp_type: TimestampType, max_ti
     }
     head[ATTRIBUTES_AT..ATTRIBUTES_AT + 2].copy_from_slice(&wanted.to_be_bytes());
     head[MAX_TIMESTAMP_AT..MAX_TIMESTAMP_AT + 8].copy_from_slice(&max_timestamp.to_be_bytes());
+    seal(batch);
+}
+
+/// Makes it a batch of this producer, with the sequence of its first record.
+pub fn set_producer(batch: &mut [u8], producer_id: i64, producer_epoch: i16, base_sequence: i32) {
+    let Some(head) = header_of(batch) else { return };
+    head[PRODUCER_ID_AT..PRODUCER_EPOCH_AT].copy_from_slice(&producer_id.to_be_bytes());
+    head[PRODUCER_EPOCH_AT..BASE_SEQUENCE_AT].copy_from_slice(&producer_epoch.to_be_bytes());
+    head[BASE_SEQUENCE_AT..BASE_SEQUENCE_AT + 4].copy_from_slice(&base_sequence.to_be_bytes());
     seal(batch);
 }
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from clients import round_trips
+from kafkastore._core import Consumer, Producer
 from peer.java_tools import JavaRecord, JavaTools
 
 VALUES = [b"%d" % number for number in range(200)]
@@ -114,4 +115,21 @@ def kafkajs(login: Login, topic: str, _: JavaTools) -> list[bytes]:
     return round_trips.kafkajs(login.bootstrap, login.as_json(), topic, VALUES)
 
 
-CLIENTS = [librdkafka, kafka_python, aiokafka, kcat, java_clients, franz_go, kafkajs]
+def of_commands(login: Login, topic: str, _: JavaTools) -> list[bytes]:
+    """Those that our commands use."""
+    given = login.java() | {"bootstrap.servers": login.bootstrap}
+    producer = Producer(given)
+    producer.send_values(topic, VALUES)
+    assert producer.flush(30_000)
+    assert {one.error for one in producer.poll(0)} == {None}
+    producer.close()
+    consumer = Consumer(given)
+    consumer.assign({(topic, 0): 0})
+    read: list[bytes] = []
+    while polled := consumer.poll(30_000 if len(read) < len(VALUES) else 0):
+        read += [value or b"" for one in polled for value in one.values()]
+    consumer.close()
+    return read
+
+
+CLIENTS = [of_commands, librdkafka, kafka_python, aiokafka, kcat, java_clients, franz_go, kafkajs]

@@ -95,7 +95,8 @@ def unknown_keys(sources: Iterable[Source]) -> Iterator[str]:
 def is_known(name: str) -> bool:
     """Kafka's key, also with a listener before it, or the end of one ("and `after.max.ms`"); a key that our programs
     use; a name of Python's."""
-    if name.startswith(VARIABLES) or name in OF_OTHERS or name in texts_of_code():
+    of_spark = name.removeprefix("kafka.")  # a key of Kafka's clients, as an option of Spark
+    if name.startswith(VARIABLES) or name in OF_OTHERS or {name, of_spark} & texts_of_code():
         return True
     plain = OF_LISTENER.sub("", name)
     return plain in keys() or any(key.endswith(f".{name}") for key in keys()) or is_name_in_python(name)

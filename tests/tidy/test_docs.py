@@ -23,7 +23,7 @@ MADE_WHEN_NEEDED = {"benches/record/", "demo/output/delays-by-carrier.png", "tes
 NAMED_FOR_OTHER_REASONS = {
     "sasl.jaas.config",  # behind the prefix of a listener
     "sasl.oauthbearer.client.credentials.client.id", "sasl.oauthbearer.client.credentials.client.secret",  # of clients
-    "sasl.oauthbearer.scope", "sasl.oauthbearer.token.endpoint.url",
+    "sasl.oauthbearer.scope", "sasl.oauthbearer.token.endpoint.url", "request.timeout.ms",
     "background.threads", "num.io.threads", "num.replica.fetchers",  # Kafka's rules for changing them at run time
     "share.coordinator.state.topic.min.isr", "share.coordinator.state.topic.replication.factor",  # the embedded profile
     "ssl.keymanager.algorithm", "ssl.protocol", "ssl.trustmanager.algorithm",  # accepted: Java has a choice there

@@ -3,14 +3,13 @@
 
 use std::ops::Range;
 
-use super::transactions::AbortedFrom;
 use base::error::ErrorCode;
 use base::place::{LeaderEpoch, Offset};
 use client::Request;
 use protocol::WireError;
 use protocol::messages::Message;
 use protocol::messages::fetch::{FetchPartition, FetchRequest, FetchResponse, FetchTopic};
-use record::BatchHeader;
+use record::{AbortedFrom, BatchHeader};
 
 const VERSION: i16 = 11;
 /// Most bytes of an answer, unless a single batch is larger: so many that a request costs nothing beside them.

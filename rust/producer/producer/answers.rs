@@ -1,5 +1,6 @@
 //! What brokers answer to a producer's requests, and what follows when they answer nothing.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::super::accumulator::FullBatch;
@@ -8,11 +9,20 @@ use super::super::error::{ProducerError, Result, advice, failed};
 use super::super::identity;
 use super::super::link::Sent;
 use super::super::produce::{self, Outcome};
+use super::super::report::DeliveryReport;
 use super::Producer;
 use base::error::ErrorCode;
 use client::reason_of;
 
 const NO_ACKS: i16 = 0;
+/// What a broker says that is not asked.
+const NOT_ASKED: Outcome = Outcome {
+    topic: String::new(),
+    partition: -1,
+    error: ErrorCode::NONE,
+    base_offset: -1,
+    message: String::new(),
+};
 
 impl Producer {
     /// Writes to a broker and takes its answers.
@@ -27,7 +37,7 @@ impl Producer {
         if self.options.acks == NO_ACKS {
             for sent in link.take_written() {
                 for at in sent.queues {
-                    self.settle(at, sent.request, Ok(ErrorCode::NONE), "", now)?;
+                    self.settle(at, sent.request, Ok(&NOT_ASKED), now)?;
                 }
             }
         }
@@ -38,7 +48,8 @@ impl Producer {
             Ok(()) => {
                 let is_late = self.links.get(&node).is_some_and(|link| link.is_late(now));
                 if is_late {
-                    self.lose(node, "no answer within kafka.request.timeout.ms", now)
+                    let key = self.options.keys.named("request.timeout.ms");
+                    self.lose(node, &format!("no answer within {key}"), now)
                 } else {
                     Ok(())
                 }
@@ -50,7 +61,7 @@ impl Producer {
     fn answered(&mut self, node: i32, sent: &Sent, answer: &[u8], now: Instant) -> Result<()> {
         let Ok((outcomes, throttle_ms)) = produce::read(answer) else {
             for at in &sent.queues {
-                self.settle(*at, sent.request, Err("its answer is not Kafka's protocol"), "", now)?;
+                self.settle(*at, sent.request, Err("its answer is not Kafka's protocol"), now)?;
             }
             return self.lose(node, "its answer is not Kafka's protocol", now);
         };
@@ -61,8 +72,8 @@ impl Producer {
             let queue = &self.delivery.queues[*at];
             let is_its = |outcome: &&Outcome| outcome.partition == queue.partition && *outcome.topic == *queue.topic;
             match outcomes.iter().find(is_its) {
-                Some(outcome) => self.settle(*at, sent.request, Ok(outcome.error), &outcome.message, now)?,
-                None => self.settle(*at, sent.request, Err("the broker's answer leaves it out"), "", now)?,
+                Some(outcome) => self.settle(*at, sent.request, Ok(outcome), now)?,
+                None => self.settle(*at, sent.request, Err("the broker's answer leaves it out"), now)?,
             }
         }
         Ok(())
@@ -76,25 +87,23 @@ impl Producer {
         let reason = format!("{}: {reason}", link.address);
         for sent in link.sent {
             for at in sent.queues {
-                self.settle(at, sent.request, Err(&reason), "", now)?;
+                self.settle(at, sent.request, Err(&reason), now)?;
             }
         }
         Ok(())
     }
 
-    fn settle(
-        &mut self,
-        at: usize,
-        request: u64,
-        answer: Result<ErrorCode, &str>,
-        message: &str,
-        now: Instant,
-    ) -> Result<()> {
-        match self.delivery.settle(at, request, answer, now) {
+    fn settle(&mut self, at: usize, request: u64, answer: Result<&Outcome, &str>, now: Instant) -> Result<()> {
+        match self
+            .delivery
+            .settle(at, request, answer.map(|outcome| outcome.error), now)
+        {
             None => Ok(()),
-            Some(Settled::Acknowledged { records, bytes }) => {
-                self.written.0 += records as u64;
-                self.written.1 += bytes as u64;
+            Some(Settled::Acknowledged(batch)) => {
+                self.written.0 += batch.records as u64;
+                self.written.1 += batch.bytes.len() as u64;
+                let base_offset = answer.map_or(NOT_ASKED.base_offset, |outcome| outcome.base_offset);
+                self.report(at, batch, now, Ok(base_offset));
                 Ok(())
             }
             Some(Settled::Again { may_have_moved }) => {
@@ -102,13 +111,45 @@ impl Producer {
                 Ok(())
             }
             Some(Settled::TooLarge(batch)) => {
-                for half in self.accumulator.split(&batch)? {
+                for half in self.accumulator.split(at, &batch)? {
                     self.delivery.push(at, half);
                 }
                 Ok(())
             }
-            Some(Settled::Refused(error, batch)) => Err(self.refused(at, error, message, &batch)),
+            Some(Settled::Refused(error, batch)) => {
+                let message = answer.map_or("", |outcome| outcome.message.as_str());
+                let refused = self.refused(at, error, message, &batch);
+                if !self.options.goes_on || is_fatal(error) {
+                    return Err(refused);
+                }
+                self.fail(at, batch, now, (error, refused.to_string()));
+                Ok(())
+            }
         }
+    }
+
+    /// The records of a batch are not written, and the producer goes on; its transaction can only be aborted.
+    pub(super) fn fail(&mut self, at: usize, batch: FullBatch, now: Instant, error: (ErrorCode, String)) {
+        if self.transactional_id.is_some() {
+            self.transaction.fail(&error);
+        }
+        self.report(at, batch, now, Err(error));
+    }
+
+    fn report(&mut self, at: usize, batch: FullBatch, now: Instant, end: Result<i64, (ErrorCode, String)>) {
+        if !self.options.goes_on {
+            return;
+        }
+        let queue = &self.delivery.queues[at];
+        let waited = batch.appended.into_iter();
+        self.reports.push(DeliveryReport {
+            topic: Arc::clone(&queue.topic),
+            partition: queue.partition,
+            count: batch.records as u64,
+            bytes: batch.payload_bytes,
+            waited: waited.map(|(time, count)| (now.duration_since(time), count)).collect(),
+            end,
+        });
     }
 
     fn refused(&self, at: usize, error: ErrorCode, message: &str, batch: &FullBatch) -> ProducerError {
@@ -133,8 +174,24 @@ impl Producer {
                 let transactional_id = self.transactional_id.as_deref().unwrap_or("of no id");
                 identity::refused(&self.cluster, transactional_id, &name, error)
             }
-            error if message.is_empty() => failed(format!("{name}: {} ({})", advice(error), error.name())),
+            error if message.is_empty() => failed(format!(
+                "{name}: {} ({})",
+                advice(error, self.options.keys),
+                error.name()
+            )),
             error => failed(format!("{name}: {message} ({})", error.name())),
         }
     }
+}
+
+/// Whether the producer cannot go on after it.
+fn is_fatal(error: ErrorCode) -> bool {
+    matches!(
+        error,
+        ErrorCode::INVALID_PRODUCER_EPOCH
+            | ErrorCode::PRODUCER_FENCED
+            | ErrorCode::CLUSTER_AUTHORIZATION_FAILED
+            | ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+            | ErrorCode::UNSUPPORTED_FOR_MESSAGE_FORMAT
+    )
 }

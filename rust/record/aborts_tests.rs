@@ -1,8 +1,8 @@
 //! Which fetched batches are committed.
 
 use super::{AbortedFrom, OpenAborts};
+use crate::{BatchBuilder, Batches, Codec, end_transaction_marker, set_offset_and_epoch};
 use base::place::{LeaderEpoch, Offset};
-use record::{BatchBuilder, Batches, Codec, end_transaction_marker, set_offset_and_epoch};
 
 const ABORT: bool = false;
 
