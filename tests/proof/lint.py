@@ -23,6 +23,7 @@ TYPED_TESTS = (
     "metadata",
     "scan",
     "spark",
+    "testing",
 )
 TYPED_BENCHES = (
     "load",
@@ -34,6 +35,7 @@ TYPED_BENCHES = (
     "quotas",
     "tls",
     "administration",
+    "test_broker.py",
 )
 # kafka-python and aiokafka have no types, confluent-kafka re-exports without saying so
 CLIENTS = ("--implicit-reexport", "--allow-untyped-calls", "--disable-error-code=import-untyped")

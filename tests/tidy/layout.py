@@ -39,6 +39,7 @@ OF_RUST = {
 }
 OF_PYTHON = {
     "cli": "the command",
+    "testing": "brokers inside tests, the pytest plugin",
     "server": "start and stop, dispatch of requests",
     "handlers": "one file for each API",
     "membership": "how a broker joins its cluster and leaves it",

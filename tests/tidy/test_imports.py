@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     import pytest
 
 PYTHON_RANKS = {
-    "__main__": 23,
-    "cli.kafka": 23,
-    "cli": 22,
+    "__main__": 24,
+    "cli.kafka": 24,
+    "cli": 23,
     "console": 22,
     "testing": 22,
     "server": 21,

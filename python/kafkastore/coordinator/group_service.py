@@ -34,10 +34,10 @@ def start(
     now_ms: Callable[[], int],
 ) -> GroupCoordinator:
     """Starts the coordinator on the broker's loop; partitions that this broker leads begin to load. ``now_ms`` is the
-    wall clock for the timestamps of records."""
+    wall clock, for the timestamps of records and the age of offsets."""
     config = GroupConfig.from_broker_config(broker_config)
     log = ReplicatedOffsetsLog(broker_config, config, image, engine, replica_manager, now_ms)
-    coordinator = GroupCoordinator(config, LoopClock(loop), log, background(loop))
+    coordinator = GroupCoordinator(config, LoopClock(loop, now_ms), log, background(loop))
     coordinator.startup()
     replica_manager.listen(OFFSETS_TOPIC, coordinator.on_election, coordinator.on_resignation)
     return coordinator

@@ -87,12 +87,12 @@ class Turn:
 
 
 class _Queue:
-    """Long works that wait for their next slice, the one that has waited longest first."""
+    """Long works that wait for their next slice, the one that has waited longest first. It has no reference to its
+    loop, which would never be let go: :data:`_queues` has the queue as long as the loop lives."""
 
-    __slots__ = ("_first_over_at", "_is_scheduled", "_loop", "_waiting")
+    __slots__ = ("_first_over_at", "_is_scheduled", "_waiting")
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
+    def __init__(self) -> None:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._is_scheduled = False
         self._first_over_at: float | None = None  # of the works that begin in this pass
@@ -100,15 +100,16 @@ class _Queue:
     def first_slice_over_at(self) -> float:
         """When the slice ends that all works of this pass of the loop begin with."""
         if self._first_over_at is None:
-            self._first_over_at = self._loop.time() + TURN_S
-            self._loop.call_soon(self._end_first_slice)
+            loop = asyncio.get_running_loop()
+            self._first_over_at = loop.time() + TURN_S
+            loop.call_soon(self._end_first_slice)
         return self._first_over_at
 
     def _end_first_slice(self) -> None:
         self._first_over_at = None
 
     async def wait(self) -> None:
-        future = self._loop.create_future()
+        future = asyncio.get_running_loop().create_future()
         self._waiting.append(future)
         self._schedule()
         await future
@@ -116,7 +117,7 @@ class _Queue:
     def _schedule(self) -> None:
         if self._waiting and not self._is_scheduled:
             self._is_scheduled = True
-            self._loop.call_soon(self._resume_one)
+            asyncio.get_running_loop().call_soon(self._resume_one)
 
     def _resume_one(self) -> None:
         self._is_scheduled = False
@@ -134,5 +135,5 @@ _queues: WeakKeyDictionary[asyncio.AbstractEventLoop, _Queue] = WeakKeyDictionar
 def _queue_of(loop: asyncio.AbstractEventLoop) -> _Queue:
     queue = _queues.get(loop)
     if queue is None:
-        queue = _queues[loop] = _Queue(loop)
+        queue = _queues[loop] = _Queue()
     return queue

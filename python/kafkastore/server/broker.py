@@ -152,10 +152,10 @@ class Broker:
             if self._metrics is not None:
                 self._metrics.start(self.observed())
         except (StartError, EngineError) as error:
-            await self._abandon()
+            await self.abandon()
             raise StartupError(str(error)) from None
         except SessionExpiredError:
-            await self._abandon()
+            await self.abandon()
             limit = self.config.text("zookeeper.session.timeout.ms")
             raise StartupError(
                 "the session with the metadata store ended during the start, which was not heard there for "
@@ -170,9 +170,9 @@ class Broker:
             except TimeoutError:  # the disk has not answered at all
                 raise unavailable from None
             finally:
-                await self._abandon()
+                await self.abandon()
         except BaseException:
-            await self._abandon()
+            await self.abandon()
             raise
 
     async def _open_logs(self) -> None:
@@ -356,8 +356,9 @@ class Broker:
         for one in self._watched:
             one.watch()
 
-    async def _abandon(self) -> None:
-        """Closes what a failed start has opened."""
+    async def abandon(self) -> None:
+        """Closes what a failed start has opened, without a word to the other brokers. A test that ends a started
+        broker as a crash would does the same (``testing/running.py``)."""
         for one in self._watched:
             await one.stop()
         if self._metrics is not None:

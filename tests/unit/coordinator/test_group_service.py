@@ -24,6 +24,7 @@ from kafkastore.coordinator.runtime.clock import LoopClock
 from kafkastore.errors import ErrorCode
 from kafkastore.internal_topics import OFFSETS_TOPIC
 from kafkastore.server.broker import Broker
+from kafkastore.server.surroundings import now_ms
 from peer.broker_process import free_port
 
 CONFIG = {
@@ -339,7 +340,7 @@ def test_a_group_that_no_batch_can_be_built_of_is_answered_and_logged(
 def test_the_clock_of_the_loop_never_calls_early() -> None:
     async def body() -> None:
         loop = asyncio.get_running_loop()
-        clock = LoopClock(loop)
+        clock = LoopClock(loop, now_ms)
         called = loop.create_future()
         deadline_ms = clock.monotonic_ms() + 3
         clock.call_at(deadline_ms, lambda: called.set_result(clock.monotonic_ms()))

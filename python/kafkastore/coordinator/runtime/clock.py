@@ -1,8 +1,7 @@
-"""The clock of a running broker: wall time for records, the loop's time for timers."""
+"""The clock of a running broker: wall time for records, the loop's time for timers. Both come from outside."""
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,13 +14,11 @@ if TYPE_CHECKING:
 class LoopClock:
     """A :class:`kafkastore.purgatory.timer.Clock`."""
 
-    __slots__ = ("loop",)
+    __slots__ = ("loop", "now_ms")
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, now_ms: Callable[[], int]) -> None:
         self.loop = loop
-
-    def now_ms(self) -> int:
-        return time.time_ns() // 1_000_000
+        self.now_ms = now_ms
 
     def monotonic_ms(self) -> int:
         return int(self.loop.time() * 1000)
