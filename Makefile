@@ -32,13 +32,13 @@ SPARK_3_TESTS := $(patsubst %,tests/spark/test_%.py,map_in_arrow rows jvm_source
 
 RUST_SOURCES := $(shell find rust -name '*.rs' -o -name '*.txt' -o -name Cargo.toml) Cargo.toml Cargo.lock \
   pyproject.toml
-PYTHON_FOLDERS := python tests demo benches
+PYTHON_FOLDERS := python tests demo benches packaging
 
 .PHONY: help build wheel run test test-builds proof development rust-test python-test client-test cluster zookeeper \
   simulate compactions spark-versions demo bench transactions-bench bulk-load-bench attacks spark-bench referee lint \
   rust-lint python-lint deny spark-jar docs schema format cargo-bench test-environment peers java \
   zookeeper-jar faults bounces damages clean compaction-bench export-kills pipeline-kills notebooks jni-fuzz fuzz \
-  tls-bench made-anew
+  tls-bench made-anew release-check sdist
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -86,7 +86,21 @@ $(BIN)/.wheel-requirements: $(BIN)/.broker-requirements
 	touch $@
 
 wheel: $(BIN)/.wheel-requirements $(wildcard $(SPARK_JAR)) ## for glibc 2.28, in ./dist; with Spark's jar if it is made
-	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/maturin build --release --locked --zig --compatibility manylinux_2_28 --out dist
+	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/maturin build --release --locked --zig --compatibility manylinux_2_28 \
+	  --out $(or $(DIST),dist) $(if $(TARGET),--target $(TARGET))
+
+sdist: $(BIN)/.broker-requirements # and the package of Kafka's command names, which has no code
+	$(BIN)/maturin sdist --out $(or $(DIST),dist)
+	$(BIN)/pip wheel --quiet --no-deps --wheel-dir $(or $(DIST),dist) ./packaging/tools
+
+$(BIN)/.release-requirements: packaging/requirements.txt $(BIN)/.wheel-requirements
+	$(BIN)/pip install --quiet --no-deps -r $<
+	touch $@
+
+release-check: $(if $(DIST),,$(SPARK_JAR)) ## a dry run of a release (TAG=, DIST=, SDIST=1, TARGET=)
+release-check: $(BIN)/.release-requirements
+	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/python packaging/release_check.py $(if $(TAG),--tag $(TAG)) \
+	  $(if $(DIST),--dist $(DIST)) $(if $(SDIST),--sdist) $(if $(TARGET),--target $(TARGET))
 
 run: build ## a broker on port 9092 (PORT=...), data in ./data; with CONFIG=server.properties what that says
 	@echo "When it is ready, in another terminal, for instance:"

@@ -52,6 +52,22 @@ def sync_path(path: str) -> None:
         os.close(descriptor)
 
 
+def replace_file(path: str, text: str, mode: int) -> None:
+    """Writes a file: the old one or the new one is there at any time, and the new one, on the disk, when this returns.
+    Raises OSError."""
+    folder, name = os.path.split(path)
+    new = os.path.join(folder, f".{name}.{os.getpid()}")
+    try:
+        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8") as file:
+            file.write(text)
+        sync_path(new)
+        os.replace(new, path)
+        sync_path(folder)
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(new)
+
+
 def begin_sync(descriptor: int, start: int, end: int) -> None:
     """Has the disk begin with these bytes of a file, which stay in memory until they are written; waits for none of
     them. A sync at the end of a large file finds little left to do."""

@@ -105,6 +105,7 @@ impl Consumer {
             let Some(left) = until.checked_duration_since(now).filter(|left| !left.is_zero()) else {
                 return Ok(taken);
             };
+            self.ask(now); // what the answers have shown to be needed: nothing else would wake the wait
             self.wait(left.min(WAIT));
         }
     }

@@ -125,9 +125,11 @@ pub trait File: Send + Sync {
     fn ownership(&self) -> io::Result<Ownership> {
         let mut found = Ok(Ownership { user: 0, names: 1 });
         self.with_fd(&mut |fd| {
-            found = fstat(fd).map(|stat| Ownership {
-                user: stat.st_uid,
-                names: stat.st_nlink,
+            // statx: the types of fstat's fields depend on the architecture
+            let wanted = StatxFlags::UID | StatxFlags::NLINK;
+            found = statx(fd, c"", AtFlags::EMPTY_PATH, wanted).map(|stat| Ownership {
+                user: stat.stx_uid,
+                names: u64::from(stat.stx_nlink),
             });
         })?;
         Ok(found?)

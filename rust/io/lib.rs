@@ -6,6 +6,9 @@
 //! - `scheduling`: shorter turns for latency (`unsafe`). `heap`: freed memory, large pages (`unsafe`).
 //! - `no_file`: the place-holder for a file that was not made. `fault`: a file system that fails where a test says.
 
+#[cfg(not(target_os = "linux"))]
+compile_error!("kafkastore runs on Linux; elsewhere take its container image (docs/packages.md)");
+
 pub mod clock;
 pub mod descriptors;
 pub mod fault;

@@ -184,10 +184,13 @@ impl Engine {
             // The thread's guard has reported a panic.
             let _ = thread.join();
         }
-        let server = self.server.write().take();
-        if let Some(server) = server {
-            server.stop(timeout);
+        // it stays in its place while it drains: the control plane's answers go through it
+        let threads = self.server.write().as_mut().map(|server| server.begin_stop(timeout));
+        for thread in threads.into_iter().flatten() {
+            // The thread's guard has reported a panic or an error.
+            let _ = thread.join();
         }
+        self.server.write().take();
     }
 
     /// Answers requests of the control plane; `None` closes the connection.

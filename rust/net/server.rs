@@ -4,6 +4,7 @@
 //! answers to requests in flight, and joins the threads.
 
 use std::io;
+use std::mem;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -145,13 +146,11 @@ impl Server {
         u64::MAX / 2 + self.next_append.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// See the module. `timeout` bounds the wait for answers.
-    pub fn stop(self, timeout: Duration) {
+    /// See the module. `timeout` bounds the wait for answers, which may still be given meanwhile. What it returns ends
+    /// with the network; there is nothing the second time.
+    pub fn begin_stop(&mut self, timeout: Duration) -> Vec<JoinHandle<()>> {
         self.network.drain(Instant::now() + timeout);
-        for thread in self.threads {
-            // The thread's guard has reported a panic or an error.
-            let _ = thread.join();
-        }
+        mem::take(&mut self.threads)
     }
 }
 

@@ -3,8 +3,8 @@
 //! The batches of a partition are sent in their order, several at a time. What an answer means for a batch:
 //!
 //! - (a) no error, or `DUPLICATE_SEQUENCE_NUMBER`: the broker has it
-//! - (b) an error that may pass, or no answer: it waits again, at its place, `retries` times. The partition then sends nothing until
-//!   all its other batches on the way are answered, so that their order cannot change
+//! - (b) an error that may pass, or no answer: it waits again, at its place, `retries` times. The partition then sends
+//!   nothing until all its other batches on the way are answered, so that their order cannot change
 //! - (c) `OUT_OF_ORDER_SEQUENCE_NUMBER` behind a batch of (b): the broker misses that one; as (b)
 //! - (d) too large, and several records: it is cut into two, which wait at its place
 //! - (e) any other error: the producer has failed; of one that goes on the batch alone has. Those behind it get the

@@ -418,6 +418,7 @@ fn a_refused_batch_fails_alone_and_those_behind_it_get_its_sequences() {
     });
     let reports = send_all(&mut command(&broker, &[]));
     assert_rest_is_written(&broker, &reports, 4);
+    assert_eq!(broker.log.lock().given_ids, 1, "as the same producer");
     let (error, sentence) = reports.iter().find_map(|report| report.end.clone().err()).unwrap();
     assert_eq!(error, ErrorCode::INVALID_RECORD);
     assert_eq!(sentence, "t-0: the broker's log says why (INVALID_RECORD)");
@@ -431,6 +432,7 @@ fn a_producer_that_the_broker_forgot_becomes_another_one_and_loses_nothing() {
     });
     let reports = send_all(&mut command(&broker, &[]));
     assert_rest_is_written(&broker, &reports, 0);
+    assert_eq!(broker.log.lock().given_ids, 3);
 }
 
 #[test]

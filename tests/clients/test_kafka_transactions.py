@@ -3,6 +3,7 @@ transactions of producers that do not."""
 
 from __future__ import annotations
 
+import json
 from contextlib import closing
 from typing import Any
 
@@ -16,6 +17,7 @@ from peer.broker_factory import BrokerFactory
 from peer.broker_process import BrokerProcess, wait_until
 from peer.java_tools import JavaTools, ToolResult
 from peer.topics import create_topic, last_stable_offsets, read_topic, wait_until_stable
+from tools.comparison import ours, same
 
 LIMIT_S = 30
 TIMEOUT_MS = 600_000
@@ -112,6 +114,7 @@ def hang(broker: BrokerProcess, topic: str) -> None:
 
 def test_hanging_transaction_is_found_and_aborted(java: JavaTools, broker_factory: BrokerFactory) -> None:
     broker = broker_factory({"transaction.partition.verification.enable": "false"})
+    given = ("--bootstrap-server", broker.bootstrap)
     topic = create_topic(broker.bootstrap, "orders")
     hang(broker, topic)
     found = rows(java, broker, "find-hanging", "--broker-id", "1")
@@ -120,6 +123,13 @@ def test_hanging_transaction_is_found_and_aborted(java: JavaTools, broker_factor
     assert run(java, broker, *abort).exit == 0
     assert rows(java, broker, "find-hanging", "--broker-id", "1") == []
     assert last_stable_offsets(broker.bootstrap, topic) == {0: 2}
+    hang(broker, topic)
+    assert topic in same(java, "kafka-transactions", *given, "find-hanging", "--broker-id", "1")
+    [hanging] = json.loads(ours("transactions", "hanging", "-b", broker.bootstrap, "--json").out)
+    assert (hanging["topic"], hanging["partition"], hanging["start_offset"]) == (topic, 0, 2)
+    assert ours("kafka-transactions", *given, *abort[:-1], "2").exit == 0
+    assert same(java, "kafka-transactions", *given, "find-hanging", "--broker-id", "1").count("\n") == 1
+    assert last_stable_offsets(broker.bootstrap, topic) == {0: 4}
 
 
 @pytest.mark.parametrize("call", ["fenceProducer", "forceTerminateTransaction"])

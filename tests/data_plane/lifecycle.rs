@@ -2,6 +2,7 @@
 
 use std::net::TcpStream;
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use base::error::ErrorCode;
@@ -161,6 +162,23 @@ fn a_stop_waits_for_parked_produces_up_to_its_timeout_and_then_answers_them() {
     broker.engine.close_network(Duration::from_millis(100));
     let answer = client.produce_answer(12);
     assert_eq!(answer.partitions[0].error, ErrorCode::REQUEST_TIMED_OUT.0);
+    assert!(client.is_closed());
+}
+
+#[test]
+fn a_stop_waits_for_the_control_planes_answer_and_sends_it() {
+    let broker = TestBroker::start();
+    let mut client = broker.connect();
+    client.send(19, 5, true, b"body");
+    let event = broker.event(|e| matches!(e, Event::Request(_)));
+    let Event::Request(request) = event else { unreachable!() };
+    thread::scope(|scope| {
+        scope.spawn(|| stops_at_once(&broker));
+        wait_until("it stops", || TcpStream::connect(("127.0.0.1", broker.port)).is_err());
+        let body = b"\0\0\0\0answer".to_vec(); // an answer begins with its throttle_time_ms
+        broker.engine.respond(vec![(request.token, Some(body))]);
+    });
+    assert_eq!(client.receive().0, 1);
     assert!(client.is_closed());
 }
 

@@ -88,9 +88,8 @@ def groups() -> dict[str, Group]:
                 *(_make(target, is_seeded=True) for target in ("pipeline-kills", "export-kills", "jni-fuzz")),
             ],
         ),
-        "clients": Group(
-            (*BROKER, *PEERS), [_pytest("clients", "wire", "crash", "testing", workers=3)], needs_wheel=True
-        ),
+        "clients": Group((*BROKER, *PEERS), [_pytest("clients", "wire", "crash", workers=3)], needs_wheel=True),
+        "tools": Group((*BROKER, *PEERS), [_pytest("testing", "tools")]),
         # one file has half of it
         "cluster": Group(
             (*BROKER, *PEERS), [_pytest("cluster", workers=3, arguments=("--dist", "load"))], needs_wheel=True

@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
 
-FOLDERS = ("python", "tests", "demo", "benches")
+FOLDERS = ("python", "tests", "demo", "benches", "packaging")
 TYPED_TESTS = (
     "history",
     "peer",
@@ -43,6 +43,7 @@ TYPED = [
     "tests/conftest.py",
     *(f"tests/{folder}" for folder in TYPED_TESTS),
     "demo",
+    "packaging",
     *(f"benches/{folder}" for folder in TYPED_BENCHES),
 ]
 

@@ -33,7 +33,7 @@ UNIT = ("unit", "history", "tidy", "proof")
 COMPUTING = ("simulator", "spark", "scan", "parity")
 """Folders whose tests use a core each, but for JVMs that start; the longest files first."""
 
-WAITING = ("clients", "cluster", "crash", "metadata", "interop", "wire", "testing")
+WAITING = ("clients", "cluster", "crash", "metadata", "interop", "wire", "testing", "tools")
 """Folders whose tests wait for other processes most of the time."""
 
 COMPUTING_WORKERS = 2

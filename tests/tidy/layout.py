@@ -58,6 +58,8 @@ OF_PYTHON = {
     "metrics": "the page for Prometheus",
     "config": "Kafka's keys",
     "admin": "what `kafkastore cluster` asks of a running cluster",
+    "consuming": "members of consumer groups, readers of topics, and what records say",
+    "producing": "writers of records, and records made of lines, JSON and Avro",
     "scanning": "topics as Arrow, for pyarrow, DuckDB and Polars",
     "loading": "bulk load from Python",
     "spark": "topics as Spark's data frames; its sink and the pipeline",

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 MADE_WHEN_NEEDED = {"benches/record/", "demo/output/delays-by-carrier.png", "tests/proof/record.json"}
 NAMED_FOR_OTHER_REASONS = {
     "sasl.jaas.config",  # behind the prefix of a listener
+    "request.timeout.ms",  # of the console producer
     "sasl.oauthbearer.client.credentials.client.id", "sasl.oauthbearer.client.credentials.client.secret",  # of clients
-    "sasl.oauthbearer.scope", "sasl.oauthbearer.token.endpoint.url", "request.timeout.ms",
+    "sasl.oauthbearer.scope", "sasl.oauthbearer.token.endpoint.url",
     "background.threads", "num.io.threads", "num.replica.fetchers",  # Kafka's rules for changing them at run time
     "share.coordinator.state.topic.min.isr", "share.coordinator.state.topic.replication.factor",  # the embedded profile
     "ssl.keymanager.algorithm", "ssl.protocol", "ssl.trustmanager.algorithm",  # accepted: Java has a choice there

@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from kafkastore import errors
 from kafkastore._core import error_codes
-from kafkastore.admin.cluster_client import AdminError, ClusterBroker
+from kafkastore.admin.error_texts import TEXTS
 from kafkastore.errors import ErrorCode, KafkastoreError, plain_name
 from kafkastore.interbroker.cluster import TIMEOUT_MS, Brokers
 from kafkastore.messages import OutgoingRequest
 from kafkastore.scanning.broker_offsets import parse_servers
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 
+    from kafkastore.interbroker.cluster import Fields
     from kafkastore.interbroker.command_config import CommandConfig
 
     Partition = tuple[str, int]
@@ -32,6 +33,8 @@ K = TypeVar("K")
 
 LIMIT_S: Final = 60.0
 """Kafka's default.api.timeout.ms: how long a request is sent again."""
+ANSWER_MS: Final = 5_000
+"""How much longer than the brokers may take the answer is waited for."""
 RETRY_S: Final = 0.1
 """Kafka's retry.backoff.ms."""
 WORK_MS: Final = 30_000
@@ -41,12 +44,18 @@ TRANSACTION_KEY: Final = 1
 NONE: Final = ErrorCode.NONE
 FIND_ONE: Final = 3
 """The last version of FindCoordinator for one key."""
+FIND_AT_ONCE: Final = 1000
+"""The most keys in one FindCoordinator request."""
 QUIET: Final = {
     "allow_auto_topic_creation": False,
     "include_cluster_authorized_operations": False,
     "include_topic_authorized_operations": False,
 }
 """Of Metadata: to ask for a topic does not make it, and nothing is asked beside it."""
+
+
+class AdminError(KafkastoreError):
+    """A failure that the command reports to its user in one sentence."""
 
 
 class KafkaError(AdminError):
@@ -85,7 +94,13 @@ def _kafka_texts() -> dict[int, str]:
 
 def kafka_text(code: int) -> str:
     """What Kafka's clients say of an error that comes without a message."""
-    return _kafka_texts().get(int(code)) or plain_name(int(code)) or f"error {code}"
+    return _kafka_texts().get(int(code)) or TEXTS.get(int(code)) or plain_name(int(code)) or f"error {code}"
+
+
+class ClusterBroker(NamedTuple):
+    host: str
+    port: int
+    rack: str | None
 
 
 class ClusterMetadata(NamedTuple):
@@ -133,27 +148,43 @@ class AdminClient(Brokers):
         self._known = ClusterMetadata(metadata.cluster_id, metadata.controller_id, brokers)
 
     async def ask_any(
-        self, api: str, fields: Mapping[str, Any], *, timeout_ms: int = TIMEOUT_MS, highest: int | None = None
+        self, api: str, fields: Fields, *, timeout_ms: int = TIMEOUT_MS, highest: int | None = None
     ) -> Any:
         """The answer of the first server that gives one, in a version up to ``highest``. Raises AdminError."""
         return await self._first_answer(
             lambda server: self._ask_broker_at(server, api, fields, timeout_ms=timeout_ms, highest=highest)
         )
 
-    async def ask_broker(self, node: int, api: str, fields: Mapping[str, Any], *, timeout_ms: int = TIMEOUT_MS) -> Any:
-        """The answer of one broker. Raises AdminError, also when it is not alive."""
+    async def ask_broker(
+        self,
+        node: int,
+        api: str,
+        fields: Fields,
+        *,
+        timeout_ms: int = TIMEOUT_MS,
+        lowest: int = 0,
+        highest: int | None = None,
+    ) -> Any:
+        """The answer of one broker, in a version from ``lowest`` to ``highest``. Raises AdminError, also when it is not
+        alive."""
         broker = (await self.cluster()).brokers.get(node) or (await self.cluster(is_fresh=True)).brokers.get(node)
         if broker is None:
             alive = ", ".join(map(str, sorted((await self.cluster()).brokers)))
             raise AdminError(f"broker {node} is not alive (alive are {alive})")
-        return await self._ask_broker_at((broker.host, broker.port), api, fields, timeout_ms=timeout_ms)
+        at = (broker.host, broker.port)
+        return await self._ask_broker_at(at, api, fields, timeout_ms=timeout_ms, lowest=lowest, highest=highest)
 
-    async def ask_controller(self, api: str, fields: Mapping[str, Any], *, timeout_ms: int = TIMEOUT_MS) -> Any:
+    async def ask_controller(self, api: str, fields: Fields, *, timeout_ms: int = TIMEOUT_MS) -> Any:
         """The answer of the controller, or of the broker that passes requests on to it. Raises AdminError."""
         controller = (await self.cluster()).controller
         if controller < 0:
             raise KafkaError(ErrorCode.NOT_CONTROLLER, "the cluster has no controller")
         return await self.ask_broker(controller, api, fields, timeout_ms=timeout_ms)
+
+    async def ask_controller_to(self, api: str, fields: Mapping[str, Any]) -> Any:
+        """As :meth:`ask_controller`, of a request that says how long it may take."""
+        timed = {**fields, "timeout_ms": WORK_MS}
+        return await self.ask_controller(api, timed, timeout_ms=WORK_MS + ANSWER_MS)
 
     async def serves(self, api: str, version: int) -> bool:
         """Whether the controller takes a request in this version. Raises AdminError."""
@@ -161,7 +192,10 @@ class AdminClient(Brokers):
         controller = cluster.brokers.get(cluster.controller)
         if controller is None:
             return False
-        served = await self.served_by(controller.host, controller.port)
+        try:
+            served = await self.served_by(controller.host, controller.port)
+        except AdminError:  # it is gone; the others do not know yet
+            served = await self._first_answer(lambda server: self.served_by(*server))
         return served.get(OutgoingRequest(api, version, {}).api_key, (0, -1))[1] >= version
 
     async def coordinator(self, kind: int, key: str) -> int:
@@ -170,14 +204,39 @@ class AdminClient(Brokers):
         known = self._coordinators.get((kind, key))
         if known is not None:
             return known
-        found = await self.ask_any("FindCoordinator", {"key_type": kind, "key": key}, highest=FIND_ONE)
-        check(found)
-        self._coordinators[kind, key] = found.node_id
-        return int(found.node_id)
+        found = (await self.coordinators(kind, [key]))[key]
+        if isinstance(found, KafkaError):
+            raise found
+        return found
 
-    async def ask_coordinator(self, kind: int, key: str, api: str, fields: Mapping[str, Any]) -> Any:
+    async def coordinators(self, kind: int, keys: Sequence[str]) -> dict[str, int | KafkaError]:
+        """The same for several keys, a refusal in the place of a coordinator that is not found."""
+        found: dict[str, int | KafkaError] = {}
+        for start in range(0, len(keys), FIND_AT_ONCE):
+            some = keys[start : start + FIND_AT_ONCE]
+            found |= await self._find_coordinators(kind, some)
+        self._coordinators |= {(kind, key): node for key, node in found.items() if not isinstance(node, KafkaError)}
+        return found
+
+    async def _find_coordinators(self, kind: int, keys: Sequence[str]) -> dict[str, int | KafkaError]:
+        def fields(version: int) -> dict[str, Any]:
+            asked = {"key": keys[0]} if version <= FIND_ONE else {"coordinator_keys": tuple(keys)}
+            return {"key_type": kind, **asked}
+
+        answer = await self.ask_any("FindCoordinator", fields)
+        rows = [(row.key, row) for row in answer.coordinators] or [(keys[0], answer)]
+        rows += [  # of a broker that finds one at a time
+            (key, await self.ask_any("FindCoordinator", {"key_type": kind, "key": key}, highest=FIND_ONE))
+            for key in keys[len(rows) :]
+        ]
+        return {key: row.node_id for key, row in rows} | refusals(rows)
+
+    async def ask_coordinator(
+        self, kind: int, key: str, api: str, fields: Fields, *, lowest: int = 0, highest: int | None = None
+    ) -> Any:
         """The answer of a group's or a transactional id's coordinator. Raises KafkaError, AdminError."""
-        return await self.ask_broker(await self.coordinator(kind, key), api, fields)
+        node = await self.coordinator(kind, key)
+        return await self.ask_broker(node, api, fields, lowest=lowest, highest=highest)
 
     # ---- again
     async def until_done(self, attempt: Callable[[], Awaitable[T]]) -> T:
@@ -215,12 +274,12 @@ class AdminClient(Brokers):
         await asyncio.sleep(RETRY_S)
 
     async def of_every_broker(
-        self, api: str, fields: Mapping[str, Any], nodes: Collection[int] | None = None
+        self, api: str, fields: Fields, nodes: Collection[int] | None = None, *, lowest: int = 0
     ) -> dict[int, Any]:
         """The answers of these brokers, or of all that are alive, asked at the same time. Raises AdminError when one
         does not answer."""
         asked = sorted((await self.cluster()).brokers) if nodes is None else list(nodes)
-        answers = await asyncio.gather(*(self.ask_broker(node, api, fields) for node in asked))
+        answers = await asyncio.gather(*(self.ask_broker(node, api, fields, lowest=lowest) for node in asked))
         return dict(zip(asked, answers, strict=True))
 
 

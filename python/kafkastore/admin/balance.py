@@ -38,7 +38,7 @@ def plan_balanced(assignment: Assignment, sizes: Mapping[Key, int], brokers: Map
     """The plan of :func:`plan_added` without new brokers, with the preferred leaders of all partitions evened out."""
     plan = plan_added(assignment, sizes, brokers)
     targets = {key: list(plan.targets.get(key, replicas)) for key, replicas in assignment.items() if replicas}
-    _spread_leaders({key: list(target) for key, target in targets.items()}, targets)
+    spread_leaders({key: list(target) for key, target in targets.items()}, targets)
     changed = {key: tuple(target) for key, target in targets.items() if tuple(target) != tuple(assignment[key])}
     return Plan(changed, plan.moved_bytes, plan.min_bytes)
 
@@ -124,11 +124,11 @@ def _plan(assignment: Assignment, sizes: Mapping[Key, int], flow: ReplicaFlow, l
             moved += len(added) * sizes.get(key, 0)
             fresh = iter(added)
             targets[key] = [node if node in flow.holders[key] else next(fresh) for node in replicas]
-    _spread_leaders({key: targets.get(key, replicas) for key, replicas in assignment.items() if replicas}, targets)
+    spread_leaders({key: targets.get(key, replicas) for key, replicas in assignment.items() if replicas}, targets)
     return Plan({key: tuple(target) for key, target in targets.items()}, moved, least)
 
 
-def _spread_leaders(assignment: Assignment, targets: Mapping[Key, list[int]]) -> None:
+def spread_leaders(assignment: Assignment, targets: Mapping[Key, list[int]]) -> None:
     """Puts another replica first in ``targets`` while that evens out how many partitions each broker leads."""
     led = Counter(replicas[0] for replicas in assignment.values())
     is_changed = True

@@ -11,14 +11,18 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kafkastore.admin.admin_client import QUIET, AdminClient, AdminError, ClusterBroker, KafkaError
+from kafkastore.admin.log_dirs import held_bytes, log_dirs_of
+from kafkastore.admin.quorum import quorum_once
+from kafkastore.admin.reassignments import moves_of, refused_targets, target_rows
 from kafkastore.config.removed import REMOVED_KEY, parse_removed
 from kafkastore.errors import ErrorCode, KafkastoreError, error_name
-from kafkastore.interbroker.cluster import TIMEOUT_MS, Brokers
-from kafkastore.messages import OutgoingRequest
-from kafkastore.scanning.broker_offsets import parse_servers
+from kafkastore.interbroker.cluster import TIMEOUT_MS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from kafkastore.admin.reassignments import Reassignment
 
     Key = tuple[str, int]
 
@@ -57,18 +61,8 @@ TOPICS_AT_ONCE = 200
 """The most topics in one DescribeConfigs request."""
 
 
-class AdminError(KafkastoreError):
-    """A failure that the command reports to its user in one sentence."""
-
-
 class NotAllowedError(AdminError):
     """The user may not describe the cluster: it may see some topics, or none."""
-
-
-class ClusterBroker(NamedTuple):
-    host: str
-    port: int
-    rack: str | None
 
 
 class ClusterPartition(NamedTuple):
@@ -119,19 +113,10 @@ class ClusterView(NamedTuple):
         return found
 
 
-class ClusterClient(Brokers):
+class ClusterClient(AdminClient):
     """See the module."""
 
-    key = "--bootstrap-server"
     client_id = "kafkastore-cluster"
-    error = AdminError
-
-    def __init__(self, bootstrap_servers: str, command_config: str | None = None) -> None:
-        try:
-            servers = parse_servers(bootstrap_servers)
-        except ValueError as error:
-            raise AdminError(f"{self.key}: {str(error).removeprefix('bootstrap_servers: ')}") from None
-        super().__init__(servers, command_config)
 
     # ---- looking
     async def view(self, *, is_controller_needed: bool = True) -> ClusterView:
@@ -154,9 +139,8 @@ class ClusterClient(Brokers):
             silence, is_partial = error.client_message, isinstance(error, NotAllowedError)
         for key, one in moving.items():
             if key in partitions:
-                changed = {"replicas": one.replicas, "adding": one.adding_replicas, "removing": one.removing_replicas}
-                partitions[key] = partitions[key]._replace(**changed)
-        held = await asyncio.gather(*(self._held(broker) for broker in brokers.values()))
+                partitions[key] = partitions[key]._replace(**one._asdict())
+        held = await asyncio.gather(*map(self._held, brokers))
         known = {node: found for node, found in zip(brokers, held, strict=True) if found is not None}
         removed = await self._removed()
         return ClusterView(brokers, await self.controller(), partitions, known, silence, is_partial, removed)
@@ -165,13 +149,10 @@ class ClusterClient(Brokers):
         """The node id of the controller, from DescribeQuorum; -1 when there is none, when the brokers are too old to
         answer, or when the user may not ask. Metadata cannot be used: it names a broker that passes requests on to the
         controller."""
-        topic = {"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}
         try:
-            answer = await self._ask_any(OutgoingRequest("DescribeQuorum", 0, {"topics": [topic]}))
-        except AdminError:
+            return (await quorum_once(self)).leader
+        except KafkastoreError:
             return -1
-        found = [partition for topic in answer.topics for partition in topic.partitions]
-        return int(found[0].leader_id) if found else -1
 
     async def topic_configs(self, topics: Sequence[str], key: str, broker: int | None = None) -> dict[str, str]:
         """The value of ``key`` for each of these topics that is known, as ``broker`` or any broker has it."""
@@ -181,8 +162,7 @@ class ClusterClient(Brokers):
                 {"resource_type": TOPIC_RESOURCE, "resource_name": name, "configuration_keys": (key,)}
                 for name in topics[first : first + TOPICS_AT_ONCE]
             ]
-            request = OutgoingRequest("DescribeConfigs", 4, {"resources": resources})
-            answer = await (self._ask_any(request) if broker is None else self._ask_broker(broker, request))
+            answer = await self._ask_here("DescribeConfigs", {"resources": resources}, broker)
             for one in answer.results:
                 if one.error_code == ErrorCode.NONE and one.configs:
                     found[one.resource_name] = one.configs[0].value
@@ -192,19 +172,8 @@ class ClusterClient(Brokers):
     async def reassign(self, targets: Mapping[Key, Sequence[int] | None]) -> dict[Key, str]:
         """Begins a move for each partition, or cancels its move where the target is None. Returns the partitions that
         were refused, each with the reason."""
-        by_topic: dict[str, list[Any]] = {}
-        for (topic, number), target in targets.items():
-            replicas = None if target is None else tuple(target)
-            one = {"partition_index": number, "replicas": replicas}
-            by_topic.setdefault(topic, []).append(one)
-        topics = [{"name": name, "partitions": partitions} for name, partitions in by_topic.items()]
-        answer = await self._ask_until_done(OutgoingRequest("AlterPartitionReassignments", 1, {"topics": topics}))
-        return {
-            (topic.name, one.partition_index): one.error_message or error_name(int(one.error_code))
-            for topic in answer.responses
-            for one in topic.partitions
-            if one.error_code != ErrorCode.NONE
-        }
+        answer = await self._ask_until_done("AlterPartitionReassignments", {"topics": target_rows(targets)})
+        return {key: error.client_message for key, error in refused_targets(answer).items()}
 
     # ---- configuration
     async def alter_configs(
@@ -217,11 +186,7 @@ class ClusterClient(Brokers):
             for name, value in changes.items()
         ]
         kind, name = (BROKER_RESOURCE, str(broker)) if topic is None else (TOPIC_RESOURCE, topic)
-        request = _configuring(kind, name, configs)
-        if topic is None:
-            answer = await self._ask_broker(broker, request)
-        else:
-            answer = await self._ask_any(request)
+        answer = await self._ask_here("IncrementalAlterConfigs", _configuring(kind, name, configs), broker)
         for one in answer.responses:
             if one.error_code != ErrorCode.NONE:
                 what = f"broker {broker}" if topic is None else f"topic {topic}"
@@ -239,7 +204,7 @@ class ClusterClient(Brokers):
         operation = SUBTRACT if is_in_service else APPEND
         value = ",".join(map(str, sorted(changed)))
         config = {"name": REMOVED_KEY, "config_operation": operation, "value": value}
-        answer = await self._ask_any(_configuring(BROKER_RESOURCE, "", [config]))
+        answer = await self.ask_any("IncrementalAlterConfigs", _configuring(BROKER_RESOURCE, "", [config]))
         for one in answer.responses:
             if one.error_code != ErrorCode.NONE:
                 reason = one.error_message or int(one.error_code)
@@ -258,62 +223,53 @@ class ClusterClient(Brokers):
     async def _removed(self, node: int | None = None) -> frozenset[int]:
         """The brokers that are out of service, as ``node`` or any broker knows them."""
         resource = {"resource_type": BROKER_RESOURCE, "resource_name": "", "configuration_keys": (REMOVED_KEY,)}
-        request = OutgoingRequest("DescribeConfigs", 4, {"resources": [resource]})
-        answer = await (self._ask_any(request) if node is None else self._ask_broker(node, request))
+        answer = await self._ask_here("DescribeConfigs", {"resources": [resource]}, node)
         values = [one.value for result in answer.results for one in result.configs if one.name == REMOVED_KEY]
         return parse_removed(values[0] if values else None)
 
-    async def _moving(self, limit_s: float) -> dict[Key, Any]:
-        request = OutgoingRequest("ListPartitionReassignments", 0, {"topics": None})
-        answer = await self._ask_until_done(request, limit_s)
-        return {(topic.name, one.partition_index): one for topic in answer.topics for one in topic.partitions}
+    async def _moving(self, limit_s: float) -> dict[Key, Reassignment]:
+        return moves_of(await self._ask_until_done("ListPartitionReassignments", {"topics": None}, limit_s))
 
     # ---- asking
     async def _metadata(self) -> Any:
-        fields = {
-            "topics": None,
-            "allow_auto_topic_creation": False,
-            "include_topic_authorized_operations": False,
-        }
-        request = OutgoingRequest("Metadata", 12, fields)
-        answer = await self._ask_any(request)
-        self._learn(answer.brokers)
+        answer = await self.ask_any("Metadata", {"topics": None, **QUIET})
+        self.learn_cluster(answer)
         return answer
 
-    async def _held(self, broker: ClusterBroker) -> dict[Key, int] | None:
-        request = OutgoingRequest("DescribeLogDirs", 4, {"topics": None})
+    async def _held(self, node: int) -> dict[Key, int] | None:
         try:
-            answer = await self._send(broker.host, broker.port, request)
-        except AdminError:
+            return held_bytes(log_dirs_of(await self.ask_broker(node, "DescribeLogDirs", {"topics": None})))
+        except AdminError as error:
+            if isinstance(error, KafkaError):  # the user may not ask
+                return {}
             return None
-        return {
-            (topic.name, one.partition_index): one.partition_size
-            for directory in answer.results
-            for topic in directory.topics
-            for one in topic.partitions
-            if not one.is_future_key
-        }
 
-    async def _ask_broker(self, node: int | None, request: OutgoingRequest) -> Any:
+    async def _ask_here(self, api: str, fields: Mapping[str, Any], node: int | None) -> Any:
+        """The answer of a broker, whose configuration this is about, or of any. Raises AdminError."""
+        if node is None:
+            return await self.ask_any(api, fields)
         reason = "it is not alive any more"
         for one in (await self._metadata()).brokers:
             if one.node_id == node:
                 try:
-                    return await self._send(one.host, one.port, request)
+                    return await self._ask_broker_at((one.host, one.port), api, fields)
                 except AdminError as error:
                     reason = error.client_message
         raise AdminError(
             f"broker {node} does not take its configuration ({reason}); start it, or run the command again"
         )
 
-    async def _ask_until_done(self, request: OutgoingRequest, limit_s: float = CONTROLLER_LIMIT_S) -> Any:
+    async def _ask_until_done(self, api: str, fields: Mapping[str, Any], limit_s: float = CONTROLLER_LIMIT_S) -> Any:
         """The controller's answer to a request, which any broker passes on; the request is sent again while the answer
         is an error that may pass, for ``limit_s``. Raises AdminError."""
         deadline = asyncio.get_running_loop().time() + limit_s
         timeout_ms = min(TIMEOUT_MS, int(limit_s * 1000))
+        timed = {**fields, "timeout_ms": timeout_ms}
         while True:
-            timed = request._replace(fields={**request.fields, "timeout_ms": timeout_ms})
-            answer = await self._ask_any(timed, timeout_ms + ANSWER_MS)
+            answer = await self.ask_any(api, timed, timeout_ms=timeout_ms + ANSWER_MS)
+            if answer.error_code == ErrorCode.NOT_CONTROLLER:  # of brokers that pass nothing on (Kafka with ZooKeeper)
+                await self.cluster(is_fresh=True)
+                answer = await self.ask_controller(api, timed, timeout_ms=timeout_ms + ANSWER_MS)
             if answer.error_code == ErrorCode.NONE:
                 return answer
             reason = answer.error_message or error_name(int(answer.error_code))
@@ -323,9 +279,9 @@ class ClusterClient(Brokers):
             await asyncio.sleep(RETRY_S)
 
 
-def _configuring(kind: int, name: str, configs: list[dict[str, Any]]) -> OutgoingRequest:
+def _configuring(kind: int, name: str, configs: list[dict[str, Any]]) -> dict[str, Any]:
     resource = {"resource_type": kind, "resource_name": name, "configs": configs}
-    return OutgoingRequest("IncrementalAlterConfigs", 1, {"resources": [resource], "validate_only": False})
+    return {"resources": [resource], "validate_only": False}
 
 
 def names_of(keys: Iterable[Key]) -> str:

@@ -10,7 +10,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from kafkastore.admin.cluster_client import AdminError
+from kafkastore.admin.admin_client import AdminError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from kafkastore.admin.cluster_client import AdminError
+from kafkastore.admin.admin_client import AdminError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -90,11 +90,18 @@ def check_plan(name: str, plan: Mapping[Key, Sequence[int]], view: ClusterView) 
             )
 
 
-def plan_text(plan: Mapping[Key, Sequence[int]]) -> str:
-    """The plan as a reassignment file on one line, as kafka-reassign-partitions.sh prints it."""
+def plan_text(plan: Mapping[Key, Sequence[int]], log_dirs: Mapping[tuple[Key, int], str] | None = None) -> str:
+    """The plan as a reassignment file on one line, as kafka-reassign-partitions.sh prints it; ``log_dirs`` by partition
+    and broker."""
+    known = log_dirs or {}
     partitions = [
-        {"topic": topic, "partition": number, "replicas": list(replicas), "log_dirs": ["any"] * len(replicas)}
-        for (topic, number), replicas in sorted(plan.items())
+        {
+            "topic": key[0],
+            "partition": key[1],
+            "replicas": list(replicas),
+            "log_dirs": [known.get((key, node), "any") for node in replicas],
+        }
+        for key, replicas in sorted(plan.items())
     ]
     return json.dumps({"version": 1, "partitions": partitions}, separators=(",", ":"))
 

@@ -12,7 +12,8 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from kafkastore.admin.cluster_client import KNOWN_LIMIT_S, KNOWN_POLL_S, AdminError
+from kafkastore.admin.admin_client import AdminError
+from kafkastore.admin.cluster_client import KNOWN_LIMIT_S, KNOWN_POLL_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -4,21 +4,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kafkastore.admin.admin_client import QUIET, WORK_MS, KafkaError, refusals
+from kafkastore.admin.admin_client import QUIET, WORK_MS, KafkaError, check, refusals
+from kafkastore.interbroker.cluster import UnsupportedApiError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from kafkastore.admin.admin_client import AdminClient
 
+FOR_IDS = 12
+"""The first version of Metadata that may be asked for a topic's id and not for its name."""
 BY_ID = 6
 """The first version of DeleteTopics with rows, which may name a topic by its id."""
+PARTITIONS_AT_ONCE = 2_000
+"""What Kafka's clients ask for, and the most that a broker puts into one answer (max.request.partition.size.limit)."""
+WITH_IDS = 10
+"""The first version of Metadata whose topics have ids."""
+NO_ID = bytes(16)
 ANSWER_MS = 5_000
 """How much longer than the brokers may take the answer is waited for."""
 
 
 class PartitionDescription(NamedTuple):
-    """``leader`` is -1 when there is none."""
+    """``leader`` is -1 when there is none; ``elr`` and ``last_known_elr`` are None from brokers that do not tell."""
 
     number: int
     leader: int
@@ -65,12 +73,60 @@ async def all_topics(client: AdminClient) -> dict[str, TopicDescription]:
     return {topic.name: _described(topic) for topic in answer.topics}
 
 
-async def describe_topics(client: AdminClient, names: Sequence[str]) -> dict[str, TopicDescription | KafkaError]:
-    """These topics, or why one is not described."""
-    answer = await client.ask_any("Metadata", {"topics": [{"name": name} for name in names], **QUIET})
+async def describe_topics(
+    client: AdminClient, names: Sequence[str], *, partition_limit: int = PARTITIONS_AT_ONCE
+) -> dict[str, TopicDescription | KafkaError]:
+    """These topics, or why one is not described: with the eligible leader replicas where brokers know of them (Kafka
+    4.0), ``partition_limit`` partitions in one answer."""
+    if await client.serves("DescribeTopicPartitions", 0):
+        return await _describe_by_partitions(client, sorted(set(names)), partition_limit)
+    return await topics_in_metadata(client, names)
+
+
+async def topics_in_metadata(client: AdminClient, names: Sequence[str]) -> dict[str, TopicDescription | KafkaError]:
+    """The same without what only newer brokers know, from one answer, which also says who leads."""
+
+    def fields(version: int) -> dict[str, Any]:
+        topic_id = {"topic_id": NO_ID} if version >= WITH_IDS else {}
+        return {"topics": [{"name": name, **topic_id} for name in names], **QUIET}
+
+    answer = await client.ask_any("Metadata", fields)
     client.learn_cluster(answer)
     refused = refusals((topic.name, topic) for topic in answer.topics)
     return {topic.name: refused.get(topic.name) or _described(topic) for topic in answer.topics}
+
+
+async def describe_topic_id(client: AdminClient, topic_id: bytes) -> TopicDescription:
+    """The topic of an id. Raises KafkaError, and UnsupportedApiError of brokers before Kafka 3.1."""
+    if not await client.serves("Metadata", FOR_IDS):
+        raise UnsupportedApiError("this cluster cannot be asked for a topic's id (Kafka 3.1 on can); name the topic")
+    answer = await client.ask_any("Metadata", {"topics": [{"topic_id": topic_id, "name": None}], **QUIET})
+    client.learn_cluster(answer)
+    check(answer.topics[0])
+    return _described(answer.topics[0])
+
+
+async def _describe_by_partitions(
+    client: AdminClient, names: Sequence[str], partition_limit: int
+) -> dict[str, TopicDescription | KafkaError]:
+    """With DescribeTopicPartitions, which says in each answer where the next one goes on."""
+    found: dict[str, TopicDescription | KafkaError] = {}
+    cursor: Any = None
+    while True:
+        asked = names if cursor is None else [name for name in names if name >= cursor["topic_name"]]
+        rows = [{"name": name} for name in asked]
+        fields = {"topics": rows, "response_partition_limit": partition_limit, "cursor": cursor}
+        answer = await client.ask_any("DescribeTopicPartitions", fields)
+        refused = refusals((topic.name, topic) for topic in answer.topics)
+        for topic in answer.topics:
+            described, before = refused.get(topic.name) or _described(topic), found.get(topic.name)
+            if isinstance(before, TopicDescription) and isinstance(described, TopicDescription):
+                described = described._replace(partitions=before.partitions + described.partitions)
+            found[topic.name] = described
+        if answer.next_cursor is None:
+            return found
+        at = answer.next_cursor
+        cursor = {"topic_name": at.topic_name, "partition_index": at.partition_index}
 
 
 async def create_topics(
@@ -108,7 +164,9 @@ async def delete_topics(client: AdminClient, names: Iterable[str]) -> dict[str, 
 
     async def attempt(asked: list[str]) -> dict[str, KafkaError]:
         by_id = await client.serves("DeleteTopics", BY_ID)
-        fields = {"topics": [{"name": name} for name in asked]} if by_id else {"topic_names": tuple(asked)}
+        fields = (
+            {"topics": [{"name": name, "topic_id": None} for name in asked]} if by_id else {"topic_names": tuple(asked)}
+        )
         return await _asked(client, "DeleteTopics", fields, "responses")
 
     return await client.settled(names, attempt)
@@ -140,8 +198,14 @@ def _described(topic: Any) -> TopicDescription:
             tuple(one.replica_nodes),
             tuple(one.isr_nodes),
             tuple(one.offline_replicas),
+            _nodes(getattr(one, "eligible_leader_replicas", None)),
+            _nodes(getattr(one, "last_known_elr", None)),
         )
         for one in topic.partitions
     )
     ordered = tuple(sorted(partitions, key=lambda one: one.number))
     return TopicDescription(topic.name, topic.topic_id, topic.is_internal, ordered)
+
+
+def _nodes(found: Sequence[int] | None) -> tuple[int, ...] | None:
+    return None if found is None else tuple(found)

@@ -17,8 +17,8 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from kafkastore.acl_words import LITERAL, PREFIXED, AccessControlEntry, AclBindingFilter, ResourcePattern
 from kafkastore.authorization.audit_log import AuditLog
-from kafkastore.authorization.bindings import LITERAL, PREFIXED, AccessControlEntry, AclBindingFilter, ResourcePattern
 from kafkastore.authorization.nodes import CHANGES, ROOTS, decode, decode_notice, encode, notice, path_of
 from kafkastore.errors import RequestTimedOutError, StartupError
 from kafkastore.metadata.batches import size_of

@@ -17,7 +17,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from kafkastore.authorization.bindings import (
+from kafkastore.acl_words import (
     LITERAL,
     OPERATIONS,
     PATTERN_TYPES,

@@ -173,7 +173,7 @@ def _move(verb: str, given: dict[str, Any]) -> None:
 
 def number_of(key: str, text: str, low: int, high: int) -> int:
     """A whole number within bounds. Raises AdminError."""
-    from kafkastore.admin.cluster_client import AdminError
+    from kafkastore.admin.admin_client import AdminError
 
     if not (text.isascii() and text.isdigit() and len(text) < 19 and low <= int(text) <= high):
         raise AdminError(f"{key} is {text}; give a whole number from {low} to {high}")

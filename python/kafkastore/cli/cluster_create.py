@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from kafkastore.admin.cluster_client import AdminError
+from kafkastore.admin.admin_client import AdminError
 from kafkastore.cli.cluster import number_of
 from kafkastore.config import BrokerConfig
 from kafkastore.config.properties import parse_properties, properties_text

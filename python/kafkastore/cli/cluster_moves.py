@@ -9,8 +9,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from kafkastore.admin.admin_client import AdminError
 from kafkastore.admin.balance import Plan, plan_added, plan_balanced, plan_removed
-from kafkastore.admin.cluster_client import AdminError, ClusterClient, names_of
+from kafkastore.admin.cluster_client import ClusterClient, names_of
 from kafkastore.admin.mover import POLL_S, Mover
 from kafkastore.admin.plan_file import check_plan, plan_text, read_plan
 from kafkastore.admin.throttles import clear_throttles, set_rates, set_throttles
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from kafkastore.admin.cluster_client import ClusterView
     from kafkastore.admin.mover import MoveProgress
+    from kafkastore.interbroker.command_config import CommandConfig
 
     Planner = Callable[[ClusterView], Plan]
 
@@ -36,7 +38,7 @@ class MoveOptions(NamedTuple):
     """The command line; what a verb has not is empty."""
 
     bootstrap_server: str
-    command_config: str | None = None
+    command_config: CommandConfig = None
     brokers: str = ""
     reassignment_json_file: str = ""
     throttle: str = "0"

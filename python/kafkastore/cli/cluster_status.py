@@ -6,7 +6,8 @@ import asyncio
 import sys
 from typing import TYPE_CHECKING
 
-from kafkastore.admin.cluster_client import AdminError, ClusterClient
+from kafkastore.admin.admin_client import AdminError
+from kafkastore.admin.cluster_client import ClusterClient
 from kafkastore.admin.mover import Mover
 
 if TYPE_CHECKING:

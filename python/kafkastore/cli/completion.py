@@ -101,4 +101,29 @@ def command(ctx: click.Context, shell: str) -> None:
 
 
 TOPIC: Final = ClusterName("topic", _topics)
+
+
+async def _groups(client: AdminClient) -> list[str]:
+    from kafkastore.admin.groups import list_groups
+
+    return [group.group_id for group in await list_groups(client)]
+
+
+async def _transactional_ids(client: AdminClient) -> list[str]:
+    from kafkastore.admin.transactions import list_transactions
+
+    return [one.transactional_id for one in await list_transactions(client)]
+
+
+GROUP: Final = ClusterName("group", _groups)
+TRANSACTIONAL_ID: Final = ClusterName("transactional id", _transactional_ids)
 PROFILE: Final = ProfileName()
+
+
+async def _users(client: AdminClient) -> list[str]:
+    from kafkastore.admin.scram import describe_users
+
+    return list(await describe_users(client))
+
+
+USER: Final = ClusterName("user", _users)

@@ -110,16 +110,22 @@ class _Listing:
 def line_of(batch: BatchDescription) -> str:
     """The batch as kafka-dump-log.sh of Apache Kafka 4.4 prints it."""
     horizon = "OptionalLong.empty" if batch.delete_horizon_ms is None else f"OptionalLong[{batch.delete_horizon_ms}]"
-    timestamp_type = "LogAppendTime" if batch.is_log_append_time else "CreateTime"
     return (
         f"baseOffset: {batch.base_offset} lastOffset: {batch.last_offset} count: {batch.count}"
         f" baseSequence: {batch.base_sequence} lastSequence: {batch.last_sequence}"
         f" producerId: {batch.producer_id} producerEpoch: {batch.producer_epoch}"
         f" partitionLeaderEpoch: {batch.partition_leader_epoch} isTransactional: {_word(batch.is_transactional)}"
         f" isControl: {_word(batch.is_control)} deleteHorizonMs: {horizon} position: {batch.position}"
-        f" {timestamp_type}: {batch.max_timestamp_ms} size: {batch.size_bytes} magic: {batch.magic}"
+        f" {timestamp_type(batch)}: {batch.max_timestamp_ms} size: {batch.size_bytes} magic: {batch.magic}"
         f" compresscodec: {batch.codec} crc: {batch.crc} isvalid: {_word(batch.is_valid)}"
     )
+
+
+def timestamp_type(batch: BatchDescription) -> str:
+    """What the times of its records are, in Kafka's words."""
+    if batch.magic == 0:
+        return "NoTimestampType"
+    return "LogAppendTime" if batch.is_log_append_time else "CreateTime"
 
 
 def _word(value: bool) -> str:

@@ -63,7 +63,7 @@ def _print(opened: Scan | _core.Scan, options: DumpOptions) -> int:
     format_row = _text if options.format == "text" else _json
     columns, count = options.columns, 0
     with _opened(options.output) as out:
-        rows = opened.rows() if isinstance(opened, Scan) else _rows(opened)
+        rows = opened.rows() if isinstance(opened, Scan) else scanned_rows(opened)
         for count, row in enumerate(islice(rows, options.max_records), start=1):  # noqa: B007 - the last is returned
             out.write(format_row(dict(zip(columns, row, strict=True))).encode() + b"\n")
     return count
@@ -105,7 +105,7 @@ def _open(source: DumpSource, options: DumpOptions, batch_rows: int) -> _DumpedR
     return _DumpedRecords(opened, fault)
 
 
-def _rows(opened: _core.Scan) -> Iterator[tuple[Any, ...]]:
+def scanned_rows(opened: _core.Scan) -> Iterator[tuple[Any, ...]]:
     for batch in _core.Rows(opened):
         yield from batch
 
@@ -132,6 +132,21 @@ def _batches_of(path: Path) -> _Batches:
     return _Batches(first, last, end, fault_at_end(path, headers, error))
 
 
+def file_split(path: Path, partition: tuple[str, int], span: tuple[int, int], end_bytes: int) -> _core.Split:
+    """The records of a single .log file with offsets in ``span``, of its first bytes."""
+    named = path.stem if path.stem.isdigit() else "0"
+    piece = {"path": str(path), "link": None, "base_offset": int(named), "next_base_offset": (1 << 63) - 1}
+    fields = {
+        "topic": partition[0],
+        "partition": partition[1],
+        "start_offset": span[0],
+        "end_offset": span[1],
+        "slices": [{**piece, "start": 0, "end": end_bytes}],
+        "aborted": None,
+    }
+    return _core.Split.decode(json.dumps(fields))
+
+
 def _file_splits(source: DumpSource, path: Path, options: DumpOptions) -> tuple[list[_core.Split], str]:
     """The splits of a single .log file: its whole batches, between the bounds; and why these are not all that is
     wanted of it, empty when they are."""
@@ -140,23 +155,13 @@ def _file_splits(source: DumpSource, path: Path, options: DumpOptions) -> tuple[
         return [], fault
 
     def split(start_offset: int, end_offset: int) -> _core.Split:
-        named = path.stem if path.stem.isdigit() else "0"
-        piece = {"path": str(path), "link": None, "base_offset": int(named), "next_base_offset": (1 << 63) - 1}
-        fields = {
-            "topic": source.topic,
-            "partition": (source.partitions or [0])[0],
-            "start_offset": start_offset,
-            "end_offset": end_offset,
-            "slices": [{**piece, "start": 0, "end": end}],
-            "aborted": None,
-        }
-        return _core.Split.decode(json.dumps(fields))
+        return file_split(path, (source.topic, (source.partitions or [0])[0]), (start_offset, end_offset), end)
 
     def offset_of(name: str, bound: Bound | None, default: int) -> int:
         if not isinstance(bound, datetime):
             return default if bound is None else min(max(bound, first or 0), last + 1)
         wanted_us = as_timestamp_ms(name, bound) * 1000
-        times = _rows(_core.Scan([split(first or 0, last + 1)], ("offset", "timestamp")))
+        times = scanned_rows(_core.Scan([split(first or 0, last + 1)], ("offset", "timestamp")))
         return next((offset for offset, timestamp in times if timestamp >= wanted_us), last + 1)
 
     start = offset_of("--from", options.start, first)

@@ -112,20 +112,12 @@ def is_secret(key: str) -> bool:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Writes the file, for its owner alone: the old one or the new one is there at any time. Raises ConfigError."""
-    from kafkastore.plain_files import sync_path
+    """Writes the file, for its owner alone. Raises ConfigError."""
+    from kafkastore.plain_files import replace_file
 
-    new = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        try:
-            with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-                file.write(text)
-            sync_path(str(new))
-            new.replace(path)
-            sync_path(str(path.parent))
-        finally:
-            new.unlink(missing_ok=True)
+        replace_file(str(path), text, 0o600)
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror or error}") from None
 

@@ -4,13 +4,13 @@ metadata store.
     file = line*                  ``kafkastore-topic-configs``; Apache Kafka leaves it alone
     line = checksum " " JSON "\\n"  the last line of a topic counts
 
-A line has the topic, its id, its configuration and the mark (``metadata/marks.py``) of the store when the line was
-written; by the mark a start knows whether a store with another configuration is older. A topic that never had a
-configuration of its own has no line. A line is added, and survives the end of the process, before a log of a new topic
-is made and before a change of configuration is answered; it is synced a little later, together with other lines. When a
-line could not be added, as on a full disk, the whole file is written anew, again and again until that succeeds. A start
-writes the file anew when more than half of its lines are stale. A file that is damaged or cannot be read is logged and
-does not count.
+A line has its version, the topic, its id, its configuration and the mark (``metadata/marks.py``) of the store when the
+line was written; by the mark a start knows whether a store with another configuration is older. A topic that never had
+a configuration of its own has no line. A line is added, and survives the end of the process, before a log of a new
+topic is made and before a change of configuration is answered; it is synced a little later, together with other lines.
+When a line could not be added, as on a full disk, the whole file is written anew, again and again until that succeeds.
+A start writes the file anew when more than half of its lines are stale. A file that is damaged, has a line of a version
+that is not known, or cannot be read is logged and does not count.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkastore.dynamic_config.kept_configs")
 
 FILE_NAME: Final = "kafkastore-topic-configs"
+
+VERSION: Final = 1
 
 SYNC_DELAY_S: Final = 0.5
 
@@ -195,7 +197,8 @@ class KeptConfigs:
 
 def _line(topic: str, kept: KeptConfig) -> bytes:
     store, generation = kept.mark
-    content = {"topic": topic, "id": kept.topic_id, "config": kept.configs, "store": store, "generation": generation}
+    content: dict[str, object] = {"version": VERSION, "topic": topic, "id": kept.topic_id, "config": kept.configs}
+    content |= {"store": store, "generation": generation}
     text = json.dumps(content, separators=(",", ":")).encode()
     return b"%08x %s\n" % (zlib.crc32(text), text)
 
@@ -235,7 +238,7 @@ def _decode(line: bytes) -> tuple[str, KeptConfig] | None:
             return None
         content: dict[str, Any] = json.loads(text)
         name, configs = content["topic"], content["config"]
-        if not can_be_topic(name) or not isinstance(configs, dict):
+        if content["version"] != VERSION or not can_be_topic(name) or not isinstance(configs, dict):
             return None
         mark = StoreMark(str(content["store"]), int(content["generation"]))
         return name, KeptConfig(str(content["id"]), {str(key): str(value) for key, value in configs.items()}, mark)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kafkastore.authorization.bindings import (
+from kafkastore.acl_words import (
     ANY,
     CLUSTER,
     CLUSTER_NAME,

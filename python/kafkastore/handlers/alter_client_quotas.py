@@ -11,7 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from kafkastore._core import LazyRows
-from kafkastore.authorization.bindings import ALTER_CONFIGS
+from kafkastore.acl_words import ALTER_CONFIGS
 from kafkastore.dynamic_config.quota_entities import Entity, entity_of
 from kafkastore.errors import ErrorCode, InvalidRequestError, KafkastoreError
 from kafkastore.requests.authorization import require_cluster

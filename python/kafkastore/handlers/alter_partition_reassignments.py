@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkastore._core import LazyRows
-from kafkastore.authorization.bindings import ALTER
+from kafkastore.acl_words import ALTER
 from kafkastore.requests.authorization import require_cluster
 
 if TYPE_CHECKING:

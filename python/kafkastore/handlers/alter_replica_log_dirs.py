@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkastore.authorization.bindings import ALTER
+from kafkastore.acl_words import ALTER
 from kafkastore.requests.authorization import require_cluster
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kafkastore._core import LazyRows
-from kafkastore.authorization.bindings import ALTER
+from kafkastore.acl_words import ALTER
 from kafkastore.dynamic_config.scram_credentials import MECHANISMS, MIN_ITERATIONS, Credential, CredentialChanges
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.requests.authorization import require_cluster

@@ -14,7 +14,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafkastore._core import LazyRows
-from kafkastore.authorization.bindings import ALTER_CONFIGS
+from kafkastore.acl_words import ALTER_CONFIGS
 from kafkastore.config.client_metrics import validate_subscription
 from kafkastore.config.connection_limits import OVERRIDES_KEY
 from kafkastore.config.definitions import broker_keys, topic_keys

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from kafkastore.authorization import bindings
+from kafkastore import acl_words
 from kafkastore.dynamic_config import named_configs
 from kafkastore.errors import InvalidRequestError, TopicAuthorizationFailedError
 from kafkastore.requests.authorization import allows, decides, require_cluster, require_group
@@ -43,7 +43,7 @@ def authorize_configs(context: RequestContext, operation: int, kind: int, name: 
     if not decides(context):
         return
     if kind == TOPIC:
-        if not allows(context, operation, bindings.TOPIC, name):
+        if not allows(context, operation, acl_words.TOPIC, name):
             raise TopicAuthorizationFailedError
     elif kind == GROUP:
         require_group(context, operation, name)

@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkastore._core import LazyRows
-from kafkastore.authorization.bindings import ALTER
+from kafkastore.acl_words import ALTER
 from kafkastore.errors import ErrorCode, KafkastoreError, SecurityDisabledError
 from kafkastore.handlers.acl_rules import binding
 from kafkastore.requests.authorization import require_cluster
 
 if TYPE_CHECKING:
     from kafkastore._core import Unwritten
-    from kafkastore.authorization.bindings import AccessControlEntry, ResourcePattern
+    from kafkastore.acl_words import AccessControlEntry, ResourcePattern
     from kafkastore.protocol.create_acls import CreateAclsRequest
     from kafkastore.requests.context import RequestContext
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kafkastore._core import LazyRows
-from kafkastore.authorization.bindings import ALTER, TOPIC
+from kafkastore.acl_words import ALTER, TOPIC
 from kafkastore.errors import (
     ErrorCode,
     InvalidRequestError,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kafkastore._core import LazyRows
-from kafkastore.authorization.bindings import CREATE, DESCRIBE_CONFIGS, TOPIC
+from kafkastore.acl_words import CREATE, DESCRIBE_CONFIGS, TOPIC
 from kafkastore.config import TopicConfig, topic_keys
 from kafkastore.errors import (
     ErrorCode,

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkastore.authorization.bindings import CREATE_TOKENS, DELEGATION_TOKEN, DESCRIBE, DESCRIBE_TOKENS
-from kafkastore.authorization.bindings import USER as USER_RESOURCE
+from kafkastore.acl_words import CREATE_TOKENS, DELEGATION_TOKEN, DESCRIBE, DESCRIBE_TOKENS
+from kafkastore.acl_words import USER as USER_RESOURCE
 from kafkastore.dynamic_config.delegation_tokens import MAX_NAME, USER
 from kafkastore.errors import DelegationTokenRequestNotAllowedError, ErrorCode, KafkastoreError
 from kafkastore.requests.authorization import allows

@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkastore._core import LazyRows
-from kafkastore.authorization.bindings import ALTER
+from kafkastore.acl_words import ALTER
 from kafkastore.errors import ErrorCode, KafkastoreError, SecurityDisabledError
 from kafkastore.handlers.acl_rules import check_shown, filter_of
 from kafkastore.requests.authorization import require_cluster
 
 if TYPE_CHECKING:
     from kafkastore._core import Unwritten
-    from kafkastore.authorization.bindings import AccessControlEntry, AclBindingFilter, ResourcePattern
+    from kafkastore.acl_words import AccessControlEntry, AclBindingFilter, ResourcePattern
     from kafkastore.protocol.delete_acls import DeleteAclsRequest
     from kafkastore.requests.context import RequestContext
 

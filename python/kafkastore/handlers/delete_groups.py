@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkastore.authorization.bindings import DELETE, GROUP
+from kafkastore.acl_words import DELETE, GROUP
 from kafkastore.errors import ErrorCode
 from kafkastore.requests.authorization import allowed
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkastore._core import EngineError, LazyRows
-from kafkastore.authorization.bindings import DELETE, TOPIC
+from kafkastore.acl_words import DELETE, TOPIC
 from kafkastore.errors import ErrorCode
 from kafkastore.replica.low_watermarks import INVALID_LOW_WATERMARK
 from kafkastore.requests.authorization import allowed

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from kafkastore.authorization.bindings import DELETE, DESCRIBE, TOPIC
+from kafkastore.acl_words import DELETE, DESCRIBE, TOPIC
 from kafkastore.errors import (
     ErrorCode,
     InvalidRequestError,

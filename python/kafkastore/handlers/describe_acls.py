@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkastore._core import LazyRows
-from kafkastore.authorization.bindings import DESCRIBE
+from kafkastore.acl_words import DESCRIBE
 from kafkastore.errors import ErrorCode, SecurityDisabledError
 from kafkastore.handlers.acl_rules import check_shown, filter_of
 from kafkastore.requests.authorization import require_cluster
 
 if TYPE_CHECKING:
     from kafkastore._core import Unwritten
-    from kafkastore.authorization.bindings import AccessControlEntry, ResourcePattern
+    from kafkastore.acl_words import AccessControlEntry, ResourcePattern
     from kafkastore.protocol.describe_acls import DescribeAclsRequest
     from kafkastore.requests.context import RequestContext
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkastore._core import LazyRows
-from kafkastore.authorization.bindings import DESCRIBE_CONFIGS
+from kafkastore.acl_words import DESCRIBE_CONFIGS
 from kafkastore.dynamic_config.quota_entities import DEFAULT, ENTITY_TYPES
 from kafkastore.errors import ErrorCode, InvalidRequestError, KafkastoreError, UnsupportedVersionError
 from kafkastore.requests.authorization import require_cluster

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkastore.authorization.bindings import CLUSTER, CLUSTER_NAME, DESCRIBE
+from kafkastore.acl_words import CLUSTER, CLUSTER_NAME, DESCRIBE
 from kafkastore.errors import ErrorCode
 from kafkastore.metadata.image import NO_CONTROLLER
 from kafkastore.requests.authorization import allows_cluster, operations

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from kafkastore._core import LazyRows
-from kafkastore.authorization.bindings import DESCRIBE_CONFIGS
+from kafkastore.acl_words import DESCRIBE_CONFIGS
 from kafkastore.config.broker import SOURCE_DEFAULT, SOURCE_DYNAMIC_DEFAULT_BROKER, SOURCE_STATIC_BROKER, SOURCE_TOPIC
 from kafkastore.config.client_metrics import SUBSCRIPTION_KEYS
 from kafkastore.config.definitions import broker_keys, group_keys, topic_keys

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kafkastore.authorization.bindings import DESCRIBE, GROUP
+from kafkastore.acl_words import DESCRIBE, GROUP
 from kafkastore.coordinator.group.classic.listing import DescribedGroup
 from kafkastore.errors import ErrorCode, InvalidRequestError
 from kafkastore.handlers.repeats import Repeats

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkastore._core import LazyRows
-from kafkastore.authorization.bindings import DESCRIBE
+from kafkastore.acl_words import DESCRIBE
 from kafkastore.errors import ErrorCode
 from kafkastore.requests.authorization import require_cluster
 

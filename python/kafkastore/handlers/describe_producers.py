@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkastore._core import EngineError, LazyRows
-from kafkastore.authorization.bindings import READ, TOPIC
+from kafkastore.acl_words import READ, TOPIC
 from kafkastore.errors import (
     ErrorCode,
     InvalidTopicError,

@@ -12,7 +12,7 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from kafkastore._core import LazyRows
-from kafkastore.authorization.bindings import DESCRIBE
+from kafkastore.acl_words import DESCRIBE
 from kafkastore.errors import ErrorCode
 from kafkastore.metadata.image import NO_CONTROLLER
 from kafkastore.metadata.store import StoreError

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kafkastore.authorization.bindings import DESCRIBE, TOPIC
+from kafkastore.acl_words import DESCRIBE, TOPIC
 from kafkastore.errors import ErrorCode, InvalidRequestError, InvalidTopicError
 from kafkastore.requests.authorization import allowed, operations
 from kafkastore.topic_names import validate_topic_name

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkastore.authorization.bindings import DESCRIBE, TOPIC, TRANSACTIONAL_ID
+from kafkastore.acl_words import DESCRIBE, TOPIC, TRANSACTIONAL_ID
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.handlers.repeats import Repeats
 from kafkastore.requests.authorization import allowed

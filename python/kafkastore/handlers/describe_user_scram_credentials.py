@@ -8,7 +8,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from kafkastore._core import LazyRows
-from kafkastore.authorization.bindings import DESCRIBE
+from kafkastore.acl_words import DESCRIBE
 from kafkastore.errors import ErrorCode
 from kafkastore.requests.authorization import require_cluster
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kafkastore._core import LazyRows
-from kafkastore.authorization.bindings import ALTER
+from kafkastore.acl_words import ALTER
 from kafkastore.errors import ErrorCode
 from kafkastore.requests.authorization import require_cluster
 

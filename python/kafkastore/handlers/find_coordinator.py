@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafkastore.authorization import bindings
+from kafkastore import acl_words
 from kafkastore.coordinator.runtime.partitioning import partition_for
 from kafkastore.errors import (
     CoordinatorNotAvailableError,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 TOPICS: Final = {topic.coordinator: topic.name for topic in INTERNAL_TOPICS.values()}
 """By ``key_type`` the topic in which the coordinators of this kind keep their state."""
 
-SERVED: Final = {GROUP: bindings.GROUP, TRANSACTION: bindings.TRANSACTIONAL_ID}
+SERVED: Final = {GROUP: acl_words.GROUP, TRANSACTION: acl_words.TRANSACTIONAL_ID}
 """Each ``key_type`` that has coordinators, and the type of the resource that the client needs Describe on."""
 
 
@@ -74,7 +74,7 @@ async def handle(context: RequestContext, request: FindCoordinatorRequest) -> Un
 async def _find(context: RequestContext, key: str, key_type: int) -> CoordinatorLookup:
     if key_type not in SERVED:
         return CoordinatorLookup(ErrorCode.INVALID_REQUEST)
-    if not allows(context, bindings.DESCRIBE, SERVED[key_type], key):
+    if not allows(context, acl_words.DESCRIBE, SERVED[key_type], key):
         return CoordinatorLookup(FAILED[SERVED[key_type]])
     broker, name = context.broker, TOPICS[key_type]
     topic = await coordinators_topic(context, name)

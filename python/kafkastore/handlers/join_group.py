@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkastore._core import LazyRows
-from kafkastore.authorization.bindings import READ
+from kafkastore.acl_words import READ
 from kafkastore.coordinator.group.classic.join import JoinRequest
 from kafkastore.requests.authorization import require_group
 from kafkastore.requests.context import DeferredAnswer

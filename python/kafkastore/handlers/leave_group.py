@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkastore.authorization.bindings import READ
+from kafkastore.acl_words import READ
 from kafkastore.coordinator.group.classic.membership import MAX_LEAVING, LeavingMember
 from kafkastore.errors import ErrorCode
 from kafkastore.requests.authorization import require_group

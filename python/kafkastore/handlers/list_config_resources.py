@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkastore._core import LazyRows
-from kafkastore.authorization.bindings import DESCRIBE_CONFIGS
+from kafkastore.acl_words import DESCRIBE_CONFIGS
 from kafkastore.errors import ErrorCode
 from kafkastore.handlers.config_resources import (
     BROKER,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkastore.authorization.bindings import DESCRIBE, GROUP
+from kafkastore.acl_words import DESCRIBE, GROUP
 from kafkastore.requests.authorization import EVERYTHING, allowed, allows_cluster
 
 if TYPE_CHECKING:

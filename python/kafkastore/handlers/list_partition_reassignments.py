@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkastore.authorization.bindings import DESCRIBE
+from kafkastore.acl_words import DESCRIBE
 from kafkastore.requests.authorization import require_cluster
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkastore.authorization.bindings import DESCRIBE, TRANSACTIONAL_ID
+from kafkastore.acl_words import DESCRIBE, TRANSACTIONAL_ID
 from kafkastore.coordinator.transaction.listing import TransactionFilters
 from kafkastore.requests.authorization import allowed
 

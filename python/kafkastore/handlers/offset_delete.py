@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkastore.authorization.bindings import DELETE, READ, TOPIC
+from kafkastore.acl_words import DELETE, READ, TOPIC
 from kafkastore.errors import ErrorCode
 from kafkastore.requests.authorization import allowed, require_group
 

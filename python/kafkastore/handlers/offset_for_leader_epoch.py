@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkastore._core import EngineError, LazyRows
-from kafkastore.authorization.bindings import CLUSTER_ACTION, DESCRIBE, TOPIC
+from kafkastore.acl_words import CLUSTER_ACTION, DESCRIBE, TOPIC
 from kafkastore.errors import ErrorCode
 from kafkastore.requests.authorization import EVERYTHING, allowed, allows_cluster
 

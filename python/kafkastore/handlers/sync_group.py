@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kafkastore.authorization.bindings import READ
+from kafkastore.acl_words import READ
 from kafkastore.coordinator.group.classic.sync import SyncRequest
 from kafkastore.errors import ErrorCode
 from kafkastore.requests.authorization import require_group

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkastore.authorization.bindings import ALTER
+from kafkastore.acl_words import ALTER
 from kafkastore.dynamic_config.features import SAFE_DOWNGRADE, UPGRADE, FeatureUpdate
 from kafkastore.errors import ErrorCode
 from kafkastore.requests.authorization import require_cluster

@@ -4,6 +4,7 @@ each that is asked. What it knows of the brokers is the list of their addresses.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
@@ -14,11 +15,14 @@ from kafkastore.interbroker.unreachable import BrokerUnreachableError
 from kafkastore.messages import OutgoingRequest, request_versions
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from collections.abc import Awaitable, Iterable
 
     from kafkastore.interbroker.command_config import CommandConfig
 
     Address = tuple[str, int]
+
+Fields = Mapping[str, Any] | Callable[[int], Mapping[str, Any]]
+"""What a request holds, or what it holds in the version that it is asked in."""
 
 TIMEOUT_MS: Final = 10_000
 """The timeout of one request."""
@@ -35,7 +39,7 @@ class Brokers:
 
     key: ClassVar[str]
     """How the caller was given the addresses."""
-    client_id: ClassVar[str]
+    client_id: str
     error: ClassVar[type[KafkastoreError]]
     """What is raised when no answer comes."""
 
@@ -83,23 +87,29 @@ class Brokers:
         self,
         server: Address,
         api: str,
-        fields: Mapping[str, Any],
+        fields: Fields,
         *,
         timeout_ms: int = TIMEOUT_MS,
+        lowest: int = 0,
         highest: int | None = None,
     ) -> Any:
-        """The answer of one broker, in the highest version that both know, up to ``highest``. Raises :attr:`error`, and
-        UnsupportedApiError."""
+        """The answer of one broker, in the highest version that both know, from ``lowest`` to ``highest``. Raises
+        :attr:`error`, and UnsupportedApiError."""
         low, high = request_versions(api)
         high = high if highest is None else highest
         served = await self.served_by(*server)
-        request = OutgoingRequest(api, high, fields)
-        lowest, latest = served.get(request.api_key, (0, -1))
+        request = OutgoingRequest(api, high, {})
+        first, latest = served.get(request.api_key, (0, -1))
         version = min(high, latest)
-        if version < max(low, lowest):
+        if version < max(low, first):
             raise UnsupportedApiError(f"{_text(server)} does not serve {api} in a version that is known here")
+        if version < lowest:
+            raise UnsupportedApiError(
+                f"{_text(server)} serves {api} up to version {version}; what is asked needs version {lowest}"
+            )
+        held = fields(version) if callable(fields) else fields
         try:
-            return await self._send(*server, request._replace(version=version), timeout_ms)
+            return await self._send(*server, request._replace(version=version, fields=held), timeout_ms)
         except ValueError as error:  # a field that the broker's version has not
             raise UnsupportedApiError(f"{_text(server)} serves {api} up to version {version} only: {error}") from None
 

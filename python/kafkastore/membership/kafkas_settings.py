@@ -15,8 +15,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkastore._core import supported_features
-from kafkastore.authorization import nodes as acl_nodes
-from kafkastore.authorization.bindings import (
+from kafkastore.acl_words import (
     ALLOW,
     OPERATIONS,
     PATTERN_TYPES,
@@ -24,7 +23,8 @@ from kafkastore.authorization.bindings import (
     RESOURCE_TYPES,
     ResourcePattern,
 )
-from kafkastore.authorization.bindings import AccessControlEntry as AclEntry
+from kafkastore.acl_words import AccessControlEntry as AclEntry
+from kafkastore.authorization import nodes as acl_nodes
 from kafkastore.dynamic_config import named_configs
 from kafkastore.dynamic_config.broker_configs import DEFAULT_BROKER
 from kafkastore.dynamic_config.delegation_tokens import TOKENS, Token, encode_token

@@ -19,7 +19,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkastore._core import decode_response, message_fields
-from kafkastore.authorization.bindings import CLUSTER_NAME
+from kafkastore.acl_words import CLUSTER_NAME
 from kafkastore.config import broker_keys, topic_keys
 from kafkastore.errors import plain_name
 from kafkastore.metadata.nodes import topic_id_text

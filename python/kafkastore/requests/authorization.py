@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kafkastore.authorization.bindings import CLUSTER, CLUSTER_NAME, GROUP, TOPIC, TRANSACTIONAL_ID
+from kafkastore.acl_words import CLUSTER, CLUSTER_NAME, GROUP, TOPIC, TRANSACTIONAL_ID
 from kafkastore.errors import (
     ClusterAuthorizationFailedError,
     ErrorCode,

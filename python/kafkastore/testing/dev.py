@@ -61,7 +61,9 @@ def run(
     with _Ends(parent if ends_with_parent else None) as ends, started:
         for api, version, fields in description.requests():
             _carry_out(started, api, version, fields)
-        sys.stdout.write(json.dumps(_ready_line(started, description)) + "\n")
+        sys.stdout.write(
+            json.dumps(_ready_line(started, [*(one["name"] for one in description.topics), *(topics or {})])) + "\n"
+        )
         sys.stdout.flush()
         ends.wait()
     return 0
@@ -75,14 +77,14 @@ def _carry_out(started: Broker | Cluster, api: str, version: int, fields: Mappin
             raise StartupError(f"{getattr(row, 'name', api)}: {row.error_message}")
 
 
-def _ready_line(started: Broker | Cluster, description: Description) -> dict[str, Any]:
+def _ready_line(started: Broker | Cluster, topics: list[str]) -> dict[str, Any]:
     nodes = started.brokers if isinstance(started, Cluster) else [started]
     return {
         "bootstrap.servers": started.bootstrap_servers,
         "pid": os.getpid(),
         "cluster.id": nodes[0].cluster_id,
         "brokers": [{"node.id": one.node_id, "port": one.port, "log.dir": str(one.directory)} for one in nodes],
-        "topics": [one["name"] for one in description.topics],
+        "topics": topics,
         "client.properties": started.client_properties(),
         "librdkafka": started.librdkafka_properties(),
     }

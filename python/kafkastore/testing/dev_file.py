@@ -37,7 +37,7 @@ import tomllib
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkastore.authorization.bindings import OPERATIONS, PATTERN_TYPES, PERMISSIONS, RESOURCE_TYPES
+from kafkastore.acl_words import OPERATIONS, PATTERN_TYPES, PERMISSIONS, RESOURCE_TYPES
 from kafkastore.errors import StartupError
 
 if TYPE_CHECKING:

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 AGES: Final = ("retention.ms", "max.compaction.lag.ms", "min.compaction.lag.ms")
 """The keys of a topic whose value the data plane compares with the age of a record."""
 
-CLOSE_LIMIT_MS: Final = 300
-
 AWAY: Final = ".killed"
 """The end of a log directory's name while a killed broker ends."""
 
@@ -76,11 +74,6 @@ class TestedEngine:
         }
 
     # ---- the end
-    def close_network(self, timeout_ms: int) -> None:
-        """Waits for requests in flight no longer than a test may: an answer that the control plane gives meanwhile does
-        not reach its client, so its request would be waited for to the limit."""
-        self._engine.close_network(min(timeout_ms, CLOSE_LIMIT_MS))
-
     def close_logs(self) -> None:
         """Raises EngineError, as it has to when the broker is killed."""
         away = [one for one in self._log_dirs if self.is_killed and os.path.isdir(one)]

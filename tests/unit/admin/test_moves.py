@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from kafkastore.admin import cluster_client, mover
-from kafkastore.admin.cluster_client import AdminError, ClusterBroker, ClusterClient, ClusterPartition, ClusterView
+from kafkastore.admin.admin_client import AdminError, ClusterBroker
+from kafkastore.admin.cluster_client import ClusterClient, ClusterPartition, ClusterView
 from kafkastore.admin.throttles import RATES
 from kafkastore.cli import cluster_moves, cluster_status
 from kafkastore.errors import ErrorCode
-from kafkastore.messages import OutgoingRequest
+from kafkastore.messages import OutgoingRequest, request_versions
 
 T0 = ("t", 0)
 MOVES = ClusterPartition(1, (2, 1), (1,), (2,), (1,))
@@ -129,12 +130,13 @@ def test_status_shows_what_brokers_know_when_there_is_no_controller(monkeypatch:
         brokers=(SimpleNamespace(node_id=1, host="h", port=9092, rack=None),),
         topics=(SimpleNamespace(name="t", partitions=(partition,)),),
         controller_id=-1,
+        cluster_id="c",
     )
 
     async def known(_: ClusterClient) -> Any:
         return metadata
 
-    async def held(_: ClusterClient, __: ClusterBroker) -> dict[Any, int]:
+    async def held(_: ClusterClient, __: int) -> dict[Any, int]:
         return {T0: 7}
 
     async def minimum(_: ClusterClient, topics: Any, key: str) -> dict[str, str]:
@@ -142,16 +144,15 @@ def test_status_shows_what_brokers_know_when_there_is_no_controller(monkeypatch:
 
     refusal = {"error_code": ErrorCode.REQUEST_TIMED_OUT}
 
-    async def answered(_: ClusterClient, request: OutgoingRequest, __: int = 0) -> Any:
-        request.body()
-        if request.api == "DescribeQuorum":
-            partition = SimpleNamespace(leader_id=-1)
-            return SimpleNamespace(topics=(SimpleNamespace(partitions=(partition,)),))
-        if request.api == "DescribeConfigs":
+    async def answered(_: ClusterClient, api: str, fields: Mapping[str, Any], **__: int) -> Any:
+        if api == "Metadata":
+            return metadata
+        OutgoingRequest(api, request_versions(api)[1], fields).body()
+        if api == "DescribeConfigs":
             return SimpleNamespace(results=())
         return SimpleNamespace(error_message="The request timed out.", **refusal)
 
-    monkeypatch.setattr(ClusterClient, "_ask_any", answered)
+    monkeypatch.setattr(ClusterClient, "ask_any", answered)
     monkeypatch.setattr(cluster_client, "LOOK_LIMIT_S", 0)
     monkeypatch.setattr(cluster_client, "CONTROLLER_LIMIT_S", 0)
     for name, found in (("_metadata", known), ("_held", held), ("topic_configs", minimum)):

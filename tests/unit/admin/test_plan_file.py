@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from kafkastore.admin.cluster_client import AdminError, ClusterBroker, ClusterPartition, ClusterView
+from kafkastore.admin.admin_client import AdminError, ClusterBroker
+from kafkastore.admin.cluster_client import ClusterPartition, ClusterView
 from kafkastore.admin.plan_file import check_plan, plan_text, read_plan
 
 NAME = "plan.json"

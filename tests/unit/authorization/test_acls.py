@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from world import until
 
-from kafkastore.authorization.acls import TOGETHER, Acls
-from kafkastore.authorization.bindings import (
+from kafkastore.acl_words import (
     ALLOW,
     ANY,
     DENY,
@@ -27,6 +26,7 @@ from kafkastore.authorization.bindings import (
     AclBindingFilter,
     ResourcePattern,
 )
+from kafkastore.authorization.acls import TOGETHER, Acls
 from kafkastore.authorization.nodes import CHANGES, decode, encode, path_of
 from kafkastore.errors import StartupError
 from kafkastore.metadata.notices import KEPT

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from kafkastore.authorization.bindings import (
+from kafkastore.acl_words import (
     ALL,
     ALLOW,
     DENY,

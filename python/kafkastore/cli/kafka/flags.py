@@ -1,5 +1,5 @@
 """Flags as most of Kafka's tools read them: ``--name value``, ``--name=value``, ``-name value``; no abbreviations;
-words that are no flags are passed over.
+words that are no flags are passed over; a value that is given twice is refused.
 
 The tools whose flags Kafka reads with a copy of Python's argparse (``kafka-transactions``, ``kafka-storage`` and some
 more) use argparse as it is.
@@ -19,6 +19,18 @@ class FlagsError(Exception):
     """A command line that is not understood: its sentence, and the help behind it, go to stderr; exit status 1."""
 
 
+class _Once(argparse.Action):
+    """Keeps a value, of which there can be one."""
+
+    def __call__(self, _: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None) -> None:
+        seen = namespace.__dict__.setdefault("seen", set())
+        if self.dest in seen:
+            name = (option_string or self.dest).lstrip("-")
+            raise FlagsError(f"Found multiple arguments for option {name}, but you asked for only one")
+        seen.add(self.dest)
+        setattr(namespace, self.dest, values)
+
+
 class Flags(argparse.ArgumentParser):
     """See the module."""
 
@@ -34,17 +46,19 @@ class Flags(argparse.ArgumentParser):
         *,
         is_switch: bool = False,
         is_repeated: bool = False,
+        is_optional: bool = False,
         type: Callable[[str], Any] = str,  # noqa: A002 - argparse's name
         default: Any = None,
         help: str = "",  # noqa: A002 - argparse's name
     ) -> None:
-        """A flag with a value, without one (``is_switch``), or one that may be given again, whose values are a list."""
+        """A flag with a value, without one (``is_switch``), with one that may be left out (``is_optional``: ""), or one
+        that may be given again, whose values are a list."""
         if is_switch:
             self.add_argument(name, action="store_true", help=help)
             return
-        # the last one counts, as with Kafka's
-        action = "append" if is_repeated else "store"
-        self.add_argument(name, metavar=metavar, action=action, type=type, default=default, help=help)
+        value: dict[str, Any] = {"nargs": "?", "const": ""} if is_optional else {}
+        action: Any = "append" if is_repeated else _Once
+        self.add_argument(name, metavar=metavar, action=action, type=type, default=default, help=help, **value)
 
     def read(self, arguments: Sequence[str]) -> argparse.Namespace:
         """The flags by name, ``-`` as ``_``. Raises FlagsError."""

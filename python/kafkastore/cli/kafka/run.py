@@ -52,23 +52,49 @@ def module_of(tool: str) -> str:
     return tool.removeprefix(PREFIX).removesuffix(SUFFIX).replace("-", "_")
 
 
-def ask(bootstrap_server: str, command_config: str | None, work: Callable[[AdminClient], Awaitable[T]]) -> T:
-    """What ``work`` returns, which gets a client of the cluster. Raises KafkastoreError."""
+def ask(
+    bootstrap_server: str | None,
+    command_config: str | None,
+    work: Callable[[AdminClient], Awaitable[T]],
+    *,
+    bootstrap_controller: str | None = None,
+    limit_s: float | None = None,
+) -> T:
+    """What ``work`` returns, which gets a client of the cluster, whose requests are sent again for ``limit_s``. Raises
+    KafkastoreError."""
     import asyncio
 
-    from kafkastore.admin.admin_client import AdminClient
+    from kafkastore.admin.admin_client import LIMIT_S, AdminClient
+    from kafkastore.admin.controllers import ControllerClient
     from kafkastore.cli.profiles import read_client_properties
 
     properties = {} if command_config is None else read_client_properties("--command-config", command_config)
 
     async def asked() -> T:
-        async with AdminClient(bootstrap_server, properties).within() as client:
+        made = AdminClient if bootstrap_controller is None else ControllerClient
+        servers = bootstrap_controller or bootstrap_server or ""
+        async with made(servers, properties, limit_s=limit_s or LIMIT_S).within() as client:
             return await work(client)
 
     return asyncio.run(asked())
 
 
-def log_error(text: str, logger: str) -> None:
+def log_error(text: str, logger: str, level: str = "ERROR") -> None:
     """A line on stderr as Kafka's tools log it."""
     moment = datetime.now().astimezone()
-    sys.stderr.write(f"[{moment:%Y-%m-%d %H:%M:%S},{moment.microsecond // 1000:03d}] ERROR {text} ({logger})\n")
+    sys.stderr.write(f"[{moment:%Y-%m-%d %H:%M:%S},{moment.microsecond // 1000:03d}] {level} {text} ({logger})\n")
+
+
+def log_warning(text: str, logger: str) -> None:
+    log_error(text, logger, "WARN")
+
+
+def java_text(error: KafkastoreError) -> str:
+    """An error as Java prints an exception."""
+    java_class = getattr(error, "java_class", None)
+    return f"org.apache.kafka.common.errors.{java_class}: {error}" if java_class else str(error)
+
+
+def say(text: str) -> None:
+    """A line on stdout."""
+    sys.stdout.write(f"{text}\n")

@@ -107,7 +107,7 @@ class Publication:
                 " be there twice; give an empty --output, or the --checkpoint that belongs to it"
             )
         name = uuid.uuid4().hex[:8]
-        self.checkpoint.write(STATE, json.dumps({"version": VERSION, "id": name, "fixed": fixed}, indent=1))
+        self.checkpoint.write(STATE, encode_state(name, fixed))
         return name
 
     def has(self, batch: int) -> bool:
@@ -157,6 +157,11 @@ class Publication:
             return None
         manifest: dict[str, Any] = json.loads(self.checkpoint.read(f"batches/{names[-1]}"))
         return manifest
+
+
+def encode_state(name: str, fixed: Mapping[str, str]) -> str:
+    """The content of :data:`STATE`; ``name`` is the export's id."""
+    return json.dumps({"version": VERSION, "id": name, "fixed": dict(fixed)}, indent=1)
 
 
 def _published(manifest: Mapping[str, Any]) -> list[PublishedFile]:

@@ -1,5 +1,5 @@
 """The words of access control lists: Kafka's numbers and names of resource types, pattern types, operations and
-permissions; one ACL (a *binding*); a filter of ACLs. No I/O.
+permissions; one ACL (a *binding*); a filter of ACLs; for brokers and for those who ask them. No I/O.
 
 An ACL belongs to a resource pattern. A filter of the pattern type MATCH finds the ACLs of every pattern that matches
 the filter's name; of ANY, LITERAL and PREFIXED the ACLs of patterns with that very name.
@@ -52,6 +52,16 @@ OPERATIONS: Final = {
     DESCRIBE_TOKENS: "DescribeTokens",
     TWO_PHASE_COMMIT: "TwoPhaseCommit",
 }
+
+SUPPORTED: Final = {
+    TOPIC: (READ, WRITE, CREATE, DESCRIBE, DELETE, ALTER, DESCRIBE_CONFIGS, ALTER_CONFIGS),
+    GROUP: (READ, DESCRIBE, DELETE, DESCRIBE_CONFIGS, ALTER_CONFIGS),
+    CLUSTER: (CREATE, CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE, ALTER, DESCRIBE),
+    TRANSACTIONAL_ID: (DESCRIBE, WRITE, TWO_PHASE_COMMIT),
+    DELEGATION_TOKEN: (DESCRIBE,),
+    USER: (CREATE_TOKENS, DESCRIBE_TOKENS),
+}
+"""The operations that mean something for a resource type, beside ALL: org.apache.kafka.security.authorizer.AclEntry"""
 
 # org.apache.kafka.common.acl.AclPermissionType
 DENY, ALLOW = 2, 3

@@ -1,0 +1,1 @@
+"""Kafka's command line tools beside ours."""

@@ -1,0 +1,31 @@
+"""``kafka-broker-api-versions``: the versions of each API that each broker serves."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Final
+
+from kafkastore.cli.kafka.flags import Flags, FlagsError
+from kafkastore.cli.kafka.run import KAFKA_VERSION, ask
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PURPOSE: Final = "This tool helps to retrieve broker version information."
+FLAGS: Final = Flags("kafka-broker-api-versions", PURPOSE)
+FLAGS.add("--bootstrap-server", "HOST:PORT,...", help="REQUIRED: brokers to begin with.")
+FLAGS.add("--command-config", "FILE", help="A client.properties.")
+
+
+def main(arguments: Sequence[str]) -> int:
+    given = FLAGS.read(arguments)
+    if given.help or not arguments:
+        raise FlagsError(PURPOSE)
+    if given.version:
+        sys.stdout.write(f"{KAFKA_VERSION}\n")
+        return 0
+    FLAGS.require(given, "bootstrap-server")
+    from kafkastore.cli.kafka.api_versions_text import api_versions_text
+
+    sys.stdout.write(ask(given.bootstrap_server, given.command_config, api_versions_text))
+    return 0

@@ -1,0 +1,191 @@
+"""``kafkastore produce`` and ``kafkastore consume``: what is written is what is read, of one broker."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from peer.broker_process import BrokerProcess
+from tools.comparison import ours
+
+
+def produce(broker: BrokerProcess, topic: str, *words: str, stdin: str = "") -> Any:
+    return ours("produce", "-b", broker.bootstrap, topic, *words, stdin=stdin)
+
+
+def consume(broker: BrokerProcess, *words: str) -> Any:
+    return ours("consume", "-b", broker.bootstrap, *words)
+
+
+def read(broker: BrokerProcess, topic: str) -> list[dict[str, Any]]:
+    found = [json.loads(line) for line in consume(broker, topic, "-e", "--json").out.splitlines()]
+    return [{name: one.get(name) for name in ("key", "value", "headers", "partition")} for one in found]
+
+
+def record(value: str | None, key: str | None = None, headers: tuple[tuple[str, str], ...] = ()) -> dict[str, Any]:
+    return {
+        "key": key,
+        "value": value,
+        "headers": [{"key": name, "value": text} for name, text in headers],
+        "partition": 0,
+    }
+
+
+WRITTEN = [
+    ("", "a\nb\r\n\nc", [record("a"), record("b"), record(""), record("c")]),
+    ("-k k -H h=1 -H g= -z gzip", "a\n", [record("a", "k", (("h", "1"), ("g", "")))]),
+    ("-K : -Z", "k:v:w\nk:\n", [record("v:w", "k"), record(None, "k")]),
+    ("-K \\t -D ;", "k\tv;l\tw\n", [record("v", "k"), record("w", "l")]),
+    ("--format raw", "a\nb\n", [record("a\nb\n")]),
+    ("--transaction -z zstd", "a\n", [record("a")]),
+    ("-a 1 -p 0", "a\n", [record("a")]),
+    (
+        "--format json",
+        '{"key": "k", "value": {"a": "é"}, "headers": {"x": "y"}}\n',
+        [record('{"a": "é"}', "k", (("x", "y"),))],
+    ),
+    (
+        "--format json",
+        '{"value_base64": "YQ==", "headers": [{"key": "x", "value": "y"}]}\n',
+        [record("a", None, (("x", "y"),))],
+    ),
+]
+
+
+@pytest.mark.parametrize(("words", "stdin", "records"), WRITTEN)
+def test_records_are_read_as_they_were_written(
+    words: str, stdin: str, records: list[dict[str, Any]], broker: BrokerProcess
+) -> None:
+    topic = f"pc-{[one[:2] for one in WRITTEN].index((words, stdin))}"
+    result = produce(broker, topic, *words.split(), stdin=stdin)
+    count = f"{len(records)} record{'' if len(records) == 1 else 's'}"
+    assert (result.exit, result.out, result.err) == (0, f"{topic}: {count} written\n", "")
+    assert read(broker, topic) == records
+
+
+BAD = [
+    ("--format json", '{"value": "a"}\n{"val', 1, "line 2: it is no JSON"),
+    ("--format json", '{"value": "a"}\n[1]\n', 1, "line 2: it is no object"),
+    ("--format json", '{"value": "a"}\n{"value": "b", "time": 1}\n', 1, "line 2: it has the unknown field time"),
+    ("--format json", '{"key": "a"}\n', 0, "line 1: it has no value"),
+    ("--format json", '{"value": "a", "timestamp": "noon"}\n', 0, "line 1: 'noon' is no time"),
+    ("-K :", "k:v\nw\n", 1, "line 2: it has no key separator ':'"),
+    ("--transaction -K :", "k:v\nw\n", 0, "line 2: it has no key separator ':'"),
+]
+
+
+@pytest.mark.parametrize(("words", "stdin", "written", "sentence"), BAD)
+def test_line_that_is_no_record_ends_it_and_says_what_is_written(
+    words: str, stdin: str, written: int, sentence: str, broker: BrokerProcess
+) -> None:
+    topic = f"pc-bad-{[one[:2] for one in BAD].index((words, stdin))}"
+    assert produce(broker, topic, stdin="first\n").exit == 0
+    result = produce(broker, topic, *words.split(), stdin=stdin)
+    assert (result.exit, result.out) == (1, "")
+    assert f"{topic}: {written} record" in result.err
+    assert f"kafkastore produce: {sentence}" in result.err
+    assert len(read(broker, topic)) == written + 1
+
+
+def test_places_files_and_refusals_are_told(broker: BrokerProcess, tmp_path: Path) -> None:
+    assert produce(broker, "pc-places", "-v", stdin="a\nb\n").out == "0@0\n0@1\n"
+    reported = produce(broker, "pc-places", "--json", stdin="a\n").out
+    assert json.loads(reported) == {"record": 1, "topic": "pc-places", "partition": 0, "offset": 2}
+    (tmp_path / "file").write_bytes(b"\xff\n\0")
+    assert produce(broker, "pc-places", str(tmp_path / "file")).exit == 0
+    assert '"value_base64": "/woA"' in consume(broker, "pc-places", "-o", "3", "-e", "--json").out
+    large = produce(broker, "pc-places", stdin="x" * 2_000_000)
+    assert large.exit == 1
+    assert "1 record is not written: MESSAGE_TOO_LARGE" in large.err
+    missing = produce(broker, "pc-places", str(tmp_path / "none"))
+    assert (missing.exit, missing.err.splitlines()[-1]) == (
+        1,
+        f"kafkastore produce: {tmp_path / 'none'} cannot be read: No such file or directory",
+    )
+
+
+@pytest.fixture(scope="module")
+def numbers(broker: BrokerProcess) -> str:
+    """A topic of ten records, whose times are 1000, 2000 and so on, and whose values are JSON but for the last."""
+    rows = [{"key": f"k{n}", "value": {"n": n}, "timestamp": 1000 * (n + 1)} for n in range(9)]
+    rows.append({"key": "last", "value": "no json", "timestamp": 10_000})
+    assert produce(broker, "pc-n", "--format", "json", stdin="\n".join(map(json.dumps, rows))).exit == 0
+    return "pc-n"
+
+
+READ = [
+    ("-e", "0123456789"),
+    ("-o 3 -e", "3456789"),
+    ("-o -3 -e", "789"),
+    ("-o +8 -e", "89"),
+    ("-o 2:4", "23"),
+    ("-o :2", "01"),
+    ("-o @1970-01-01T00:00:05Z:@1970-01-01T00:00:07Z", "45"),
+    ("-o @8 -e", "789"),
+    ("-o @999999999 -e", ""),
+    ("-n 3", "012"),
+    ("-p 0 -n 1", "0"),
+    ("-g pc-g -e", "0123456789"),
+]
+
+
+@pytest.mark.parametrize(("words", "offsets"), READ)
+def test_offsets_say_what_is_read(words: str, offsets: str, numbers: str, broker: BrokerProcess) -> None:
+    result = consume(broker, numbers, *words.split(), "-f", "%o")
+    assert (result.exit, result.out, result.err) == (0, offsets, "")
+
+
+def test_records_are_printed_as_they_are_asked_for(numbers: str, broker: BrokerProcess) -> None:
+    pattern = "%t %p %o %T %d %k=%v [%h] %K %V %e %%\\x21\\n"
+    printed = consume(broker, numbers, "-n", "1", "-f", pattern).out
+    assert printed == 'pc-n 0 0 1000 1970-01-01T00:00:01.000Z k0={"n": 0} [] 2 8 0 %!\n'
+    assert consume(broker, "^pc-[n]", "-n", "1", "--format", "raw").out == '{"n": 0}'
+    whole = json.loads(consume(broker, numbers, "-n", "2", "--format", "json").out)
+    assert [one["value"] for one in whole] == ['{"n": 0}', '{"n": 1}']
+    decoded = ["--value-format", "json", "--value-schema", "n int", "-o", "8:10", "--json"]
+    result = consume(broker, numbers, *decoded)
+    rows = [json.loads(line) for line in result.out.splitlines()]
+    assert rows[0]["value"] == {"n": 8}
+    assert rows[1]["value"] == "no json"
+    assert "value_error" in rows[1]
+    assert (result.exit, result.err.startswith("kafkastore consume: pc-n-0@9: ")) == (1, True)
+
+
+def test_filter_is_sql_over_records(numbers: str, broker: BrokerProcess) -> None:
+    for condition, offsets in (
+        ("(value->>'n')::int > 6", "78"),
+        ("key = 'last' or offset = 2", "29"),
+        ("timestamp < '1970-01-01 00:00:03Z' and partition = 0", "01"),
+        ("headers['x'] is not null", ""),
+    ):
+        assert consume(broker, numbers, "-e", "-f", "%o", "--filter", condition).out == offsets
+    refused = consume(broker, numbers, "-e", "--filter", "nosuch > 1")
+    assert (refused.exit, refused.out) == (1, "")
+    assert refused.err.startswith("kafkastore consume: --filter: Binder Error")
+
+
+REFUSED = [
+    ("pc-none -e", 1, "there is no topic pc-none; see kafkastore topics list"),
+    ("pc-n -p 7 -e", 1, "--partition 7: no topic has that partition"),
+    ("pc-n -o x -e", 1, "--offset x: x is no offset"),
+    ("pc-n -o @noon -e", 1, "--offset @noon: noon is no time"),
+    ("pc-n -f %y -e", 1, "--format-string: %y means nothing"),
+    ("[ -r -e", 1, "TOPIC [ is no regular expression"),
+    ("pc-n -p x", 2, "--partition x is no number and no range"),
+    ("pc-n -g g -o 1", 2, "--group reads from its committed offsets"),
+    ("pc-n --value-schema x", 2, "--value-format is missing"),
+    ("pc-n -e --value-format avro", 1, ""),
+    ("pc-n -e -g g -X partition.assignment.strategy=sticky", 1, "partition.assignment.strategy: sticky is none of"),
+    ("pc-n -e -X auto.offset.reset=soon", 1, "auto.offset.reset"),
+]
+
+
+@pytest.mark.parametrize(("words", "status", "sentence"), REFUSED)
+def test_mistakes_are_one_sentence(words: str, status: int, sentence: str, numbers: str, broker: BrokerProcess) -> None:
+    result = consume(broker, *words.split())
+    assert (result.exit, result.out) == (status, "")
+    assert result.err.startswith(f"kafkastore consume: {sentence}")
+    assert result.err.count("\n") == 1
