@@ -21,7 +21,7 @@ def ours(*words: str, stdin: str = "") -> ToolResult:
     given = io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8")
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), mock.patch.object(sys, "stdin", given):
         status = main.main(list(words))
-    texts = [stream.buffer.getvalue().decode(errors="replace") for stream in (out, err)]  # type: ignore[attr-defined]
+    texts = [stream.buffer.getvalue().decode(errors="replace") for stream in (out, err)]
     return ToolResult(status, *texts)
 
 

@@ -54,7 +54,7 @@ fn every_typed_message_is_written_as_it_was_read_in_every_version_and_never_read
             versions += usize::from(nth == 0);
         }
     }
-    assert_eq!(versions, 105);
+    assert_eq!(versions, 107);
 }
 
 #[test]
