@@ -2,7 +2,8 @@
 # What is installed goes to .venv (what a broker needs), to .venv-tests (what the tests need, which run on a development
 # build of their own) and to ${XDG_CACHE_HOME:-~/.cache}/kafkastore-tests, and is pinned: Python packages in
 # requirements.txt, demo/requirements.txt, benches/requirements.txt and tests/requirements.txt (the Go compiler too;
-# SPARK_VERSIONS below), crates in Cargo.lock, Apache Kafka in tests/peer/pom.xml, franz-go in tests/peer/go/go.mod.
+# SPARK_VERSIONS below), crates in Cargo.lock, Apache Kafka in tests/peer/pom.xml, franz-go in tests/peer/go/go.mod,
+# frameworks of Python, which want older packages, in tests/peer/frameworks.txt.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -177,7 +178,7 @@ peers: $(TESTS_BIN)/.requirements ## what is missing of Java, Maven, kcat, Node.
 	  /usr/share/java/zookeeper.jar:libzookeeper-java)
 	@cd tests && $(PYTHON) proof/timed.py environment bash -c '../$(TESTS_BIN)/python -m peer.jars >/dev/null \
 	  && ../$(TESTS_BIN)/python -m peer.java_programs >/dev/null && ../$(TESTS_BIN)/python -m peer.old_programs \
-	  && ../$(TESTS_BIN)/python -m peer.go_program'
+	  && ../$(TESTS_BIN)/python -m peer.go_program && ../$(TESTS_BIN)/python -m peer.frameworks'
 
 # programs that measure or shake a broker run the release build, with the tests' packages
 RELEASED := KAFKASTORE_BUILD=release KAFKASTORE="$(CURDIR)/$(BIN)/kafkastore"
@@ -336,6 +337,9 @@ compaction-bench: $(BENCHES) ## the log cleaner beside Apache Kafka (COMPACTION_
 
 bulk-load-bench: $(BENCHES) ## a bulk load beside the same records through producers (BULK_ARGS="--mb 2000")
 	$(bench_python) -m bulk_load $(BULK_ARGS)
+
+test-brokers-bench: $(BENCHES) ## brokers for tests beside each other (TEST_BROKERS_ARGS="--rounds 5")
+	$(bench_python) -m test_brokers $(TEST_BROKERS_ARGS)
 
 attacks: $(BENCHES) ## dear requests and rude connections beside honest clients; ATTACKS="--attack NAME"
 	$(bench_python) -m attacks --kafka $(ATTACKS)

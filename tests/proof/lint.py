@@ -36,6 +36,7 @@ TYPED_BENCHES = (
     "tls",
     "administration",
     "test_broker.py",
+    "test_brokers",
 )
 # kafka-python and aiokafka have no types, confluent-kafka re-exports without saying so
 CLIENTS = ("--implicit-reexport", "--allow-untyped-calls", "--disable-error-code=import-untyped")

@@ -191,6 +191,16 @@ def test_wrong_arguments_are_refused_with_a_sentence(arguments: dict[str, object
         pass
 
 
+def test_directory_that_cannot_be_made_is_refused_with_a_sentence() -> None:
+    with pytest.raises(StartupError, match="directory=/proc/none cannot be made: No such file"):
+        Broker(directory="/proc/none")
+
+
+def test_key_that_kafka_does_not_have_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    with Broker(config={"num.partition": 3}):
+        assert "num.partition is ignored; did you mean num.partitions?" in caplog.text
+
+
 async def test_starts_beside_the_loop_of_a_test() -> None:
     ticks = 0
 

@@ -60,6 +60,7 @@ OF_PYTHON = {
     "admin": "what `kafkastore cluster` asks of a running cluster",
     "consuming": "members of consumer groups, readers of topics, and what records say",
     "producing": "writers of records, and records made of lines, JSON and Avro",
+    "migration": "from Apache Kafka to kafkastore: a directory checked, a cluster mirrored, the cut-over",
     "scanning": "topics as Arrow, for pyarrow, DuckDB and Polars",
     "loading": "bulk load from Python",
     "spark": "topics as Spark's data frames; its sink and the pipeline",

@@ -61,9 +61,9 @@ Data of a broker without a file.
 
 
 def page() -> str:
-    from kafkastore.cli.commands import EPILOG, MODULES, SECTIONS, root
+    from kafkastore.cli.commands import EPILOG, MODULES, SECTIONS, SETTINGS, root
 
-    context = click.Context(root, info_name="kafkastore")
+    context = click.Context(root, info_name="kafkastore", help_option_names=SETTINGS["help_option_names"])
     there = [name for name in MODULES if find_spec(f"kafkastore.cli.{MODULES[name]}")]
     lines = [
         '.\\" Made by make docs from the commands themselves.',

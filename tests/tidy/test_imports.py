@@ -24,6 +24,7 @@ PYTHON_RANKS = {
     "testing": 22,
     "server": 21,
     "handlers": 20,
+    "migration": 20,
     "membership": 19,
     "requests": 18,
     "coordinator": 17,

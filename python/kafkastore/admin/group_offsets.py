@@ -39,15 +39,17 @@ class _Committed(NamedTuple):
 
 
 async def committed_offsets(
-    client: AdminClient, groups: Iterable[str]
+    client: AdminClient, groups: Iterable[str], *, require_stable: bool = False
 ) -> dict[str, dict[Partition, CommittedOffset] | KafkaError]:
-    """What each group has committed, or why that is not said. A group that does not exist has committed nothing."""
+    """What each group has committed, or why that is not said. A group that does not exist has committed nothing. With
+    ``require_stable`` an open transaction that may change an offset refuses with UNSTABLE_OFFSET_COMMIT, on brokers
+    since Kafka 2.5."""
 
     async def ask(node: int, names: list[str]) -> Mapping[str, Any]:
         found: dict[str, Any] = {}
         while left := [name for name in names if name not in found]:
             answer = await client.ask_broker(
-                node, "OffsetFetch", _fetch_fields(left), lowest=ALL_SINCE, highest=BY_NAME
+                node, "OffsetFetch", _fetch_fields(left, require_stable), lowest=ALL_SINCE, highest=BY_NAME
             )
             rows = [(row.group_id, row) for row in answer.groups] or [(left[0], answer)]
             refused = refusals(rows)
@@ -58,9 +60,9 @@ async def committed_offsets(
     return {name: one if isinstance(one, KafkaError) else one.offsets for name, one in answers.items()}
 
 
-def _fetch_fields(groups: list[str]) -> Any:
+def _fetch_fields(groups: list[str], require_stable: bool) -> Any:
     def fields(version: int) -> dict[str, Any]:
-        stable = {"require_stable": False} if version >= STABLE_SINCE else {}
+        stable = {"require_stable": require_stable} if version >= STABLE_SINCE else {}
         if version < FETCH_OF_GROUPS:
             return {"group_id": groups[0], "topics": None, **stable}
         return {"groups": [{"group_id": group, "topics": None} for group in groups], **stable}
@@ -81,9 +83,11 @@ def _committed(row: Any) -> _Committed | KafkaError:
 
 
 async def alter_offsets(
-    client: AdminClient, group: str, offsets: Mapping[Partition, int]
+    client: AdminClient, group: str, offsets: Mapping[Partition, int], metadata: Mapping[Partition, str] | None = None
 ) -> dict[Partition, KafkaError]:
-    """Commits these offsets for a group without members; those that were refused, with the reasons."""
+    """Commits these offsets, some with ``metadata``, for a group without members; those that were refused, with the
+    reasons."""
+    texts = metadata or {}
 
     async def attempt(asked: list[Partition]) -> dict[Partition, KafkaError]:
         fields = {
@@ -97,7 +101,7 @@ async def alter_offsets(
                         {
                             "partition_index": number,
                             "committed_offset": offsets[topic, number],
-                            "committed_metadata": "",
+                            "committed_metadata": texts.get((topic, number), ""),
                         }
                         for number in numbers
                     ],

@@ -67,7 +67,7 @@ def command(
     check = Check(list(paths), topic=topic, threads=threads or len(os.sched_getaffinity(0)), deep=is_deep)
     began = time.monotonic()
     try:
-        report = _run(check, shows_progress)
+        report = run_check(check, shows_progress)
     except ValueError as error:
         raise FailedError(error, status=2) from None
     seconds = time.monotonic() - began
@@ -77,7 +77,7 @@ def command(
     return 1 if report.faults else 0
 
 
-def _run(check: Check, shows_progress: bool) -> CheckReport:
+def run_check(check: Check, shows_progress: bool) -> CheckReport:
     """Runs the check in a thread of its own, so that the calling thread can show progress and be interrupted."""
     outcome: list[CheckReport] = []
     failure: list[BaseException] = []

@@ -28,10 +28,12 @@ DEFAULT_SERVERS = "localhost:9092"
 
 
 class ClusterSettings(NamedTuple):
-    """``properties``: the keys of Kafka's clients, in Java's or librdkafka's names, without the servers."""
+    """``properties``: the keys of Kafka's clients, in Java's or librdkafka's names, without the servers. ``option`` is
+    the one that names the servers."""
 
     bootstrap_servers: str
     properties: dict[str, str]
+    option: str = "--bootstrap-server"
 
     def ask(self, work: Callable[[AdminClient], Awaitable[T]]) -> T:
         """What ``work`` returns, which gets a client of the cluster. Raises KafkastoreError."""
@@ -39,8 +41,10 @@ class ClusterSettings(NamedTuple):
 
         from kafkastore.admin.admin_client import AdminClient
 
+        kind = type("NamedClient", (AdminClient,), {"key": self.option})
+
         async def run() -> T:
-            async with AdminClient(self.bootstrap_servers, self.properties).within() as client:
+            async with kind(self.bootstrap_servers, self.properties).within() as client:
                 return await work(client)
 
         return asyncio.run(run())

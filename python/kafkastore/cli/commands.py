@@ -19,6 +19,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "dev": "Run a broker for the tests of a program: free port, ends with its parent.",
         "cluster": "Prepare a cluster, look at one, move its partitions when brokers come or go.",
         "security": "Make the files of a broker that lets in nobody unproven; what a configuration leaves open.",
+        "migrate": "Come from Apache Kafka: check a directory, or mirror a cluster and cut over.",
     },
     "Work with a cluster of any maker": {
         "topics": "List, describe, create, grow and delete topics.",

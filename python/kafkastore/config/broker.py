@@ -157,19 +157,22 @@ class BrokerConfig:
             config = cls({**EMBEDDED_PROFILE, **given} if path is None else given, is_embedded=path is None)
         except ConfigError as error:
             raise ConfigError(_without_values(str(error.client_message), references)) from None
-        for name in config.unknown:
+        config.warn_of_unknown_keys()
+        if is_start:
+            config._warn(without_effect(given))
+        return config
+
+    def warn_of_unknown_keys(self) -> None:
+        for name in self.unknown:
             if name in AUTHORIZER_KEYS:
                 continue
             if name in REMOVED_KEYS:
                 logger.warning("Configuration %s was removed in Kafka 4 and is ignored; %s", name, REMOVED_KEYS[name])
                 continue
-            near = f"; did you mean {meant}?" if (meant := alike(name, config.keys)) else ""
+            near = f"; did you mean {meant}?" if (meant := alike(name, self.keys)) else ""
             # without its value, maybe a secret; a name that is longer than any is none
             shown = name if len(name) <= LONGEST_NAME else f"{name[:8]}… ({len(name)} characters)"
             logger.warning("Unknown configuration %s is ignored%s", shown, near)
-        if is_start:
-            config._warn(without_effect(given))
-        return config
 
     def _warn(self, idle: Sequence[str]) -> None:
         if idle:

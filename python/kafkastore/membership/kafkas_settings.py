@@ -73,9 +73,7 @@ async def _write(store: MetadataStore, config: BrokerConfig, found: KafkasMetada
             f"Kafka's metadata may have ACLs that this broker would not know: {found.faults[0]}; repair it, or start "
             "once without authorizer.class.name and add the ACLs anew"
         )
-    taking = _NodesToWrite()
-    for add in (_add_acls, _add_users, _add_quotas, _add_configs, _add_tokens, _add_features):
-        add(found, taking)
+    taking = _taking(found)
     nodes = taking.nodes | {f"/config/{name}": encode_config(content) for name, content in taking.configs.items()}
     operations: list[Operation] = []
     made: set[str] = set()
@@ -94,6 +92,19 @@ async def _write(store: MetadataStore, config: BrokerConfig, found: KafkasMetada
         )
     if taking.taken["ACLs"] and config.authorizer is None:
         logger.warning("%d ACLs have no effect without authorizer.class.name", taking.taken["ACLs"])
+
+
+def counts_of(found: KafkasMetadata) -> tuple[Mapping[str, int], Mapping[str, int]]:
+    """How many of what a start would take over, and leave out. Raises StartupError for what must not be lost."""
+    taking = _taking(found)
+    return taking.taken, taking.left_out
+
+
+def _taking(found: KafkasMetadata) -> _NodesToWrite:
+    taking = _NodesToWrite()
+    for add in (_add_acls, _add_users, _add_quotas, _add_configs, _add_tokens, _add_features):
+        add(found, taking)
+    return taking
 
 
 def _counts(found: Mapping[str, int]) -> str:

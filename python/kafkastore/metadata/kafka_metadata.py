@@ -71,6 +71,8 @@ class KafkasMetadata:
         self.tokens: dict[str, tuple[str, str, str, tuple[str, ...], int, int, int]] = {}
         """By id: the id, owner, requester, renewers, and in ms when it was issued, ends at the latest, and ends."""
         self.features: dict[str, int] = {}
+        self.brokers: set[int] = set()
+        """The ids of those that are registered, whether they run or not."""
         self.faults: list[str] = []
         """What could not be read or understood, a sentence each."""
 
@@ -119,6 +121,14 @@ class _Replay:
 
 
 # ---- records, all of version 0 or with further fields behind those of it
+def _broker(replay: _Replay, reader: Reader) -> None:
+    replay.found.brokers.add(reader.number(4))
+
+
+def _remove_broker(replay: _Replay, reader: Reader) -> None:
+    replay.found.brokers.discard(reader.number(4))
+
+
 def _topic(replay: _Replay, reader: Reader) -> None:
     name = _text(reader)
     replay.found.topics[reader.take(16)] = name
@@ -190,6 +200,8 @@ def _feature(replay: _Replay, reader: Reader) -> None:
 
 
 _RECORDS: Final = {
+    0: _broker,
+    1: _remove_broker,
     2: _topic,
     4: _config,
     9: _remove_topic,

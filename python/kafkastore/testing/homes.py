@@ -17,6 +17,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from kafkastore.errors import StartupError
+
 MEMORY: Final = "/dev/shm"  # noqa: S108 - a directory of one's own is made in it
 ENOUGH_BYTES: Final = 256 << 20
 """Less room than this is left to others, and the disk is used."""
@@ -26,12 +28,16 @@ LOCK: Final = "in-use"
 
 
 class Home:
-    """One directory, ``path``; without a path given a temporary one, which :meth:`close` removes."""
+    """One directory, ``path``; without a path given a temporary one, which :meth:`close` removes. Raises StartupError
+    for a directory that cannot be made."""
 
     def __init__(self, given: str | os.PathLike[str] | None) -> None:
         if given is not None:
             self.path = Path(given).absolute()
-            self.path.mkdir(parents=True, exist_ok=True)
+            try:
+                self.path.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise StartupError(f"directory={self.path} cannot be made: {error.strerror}") from error
             self._remove: weakref.finalize[[Path, int, int], Home] | None = None
             return
         _remove_abandoned()

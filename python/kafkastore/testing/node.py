@@ -52,6 +52,7 @@ class Node:
         from kafkastore.testing.running import RunningBroker
 
         config = self.settings.config(self._port)
+        config.warn_of_unknown_keys()
         self._running = RunningBroker(config, self.clock)
         self._port = self.server.ports[0]
         self._begin()

@@ -75,6 +75,13 @@ def test_removed_topic_has_none(read: Callable[..., object]) -> None:
     assert read(created, config_record(2, "t", "retention.ms", "1"), removed) == {}
 
 
+def test_registered_brokers_are_those_that_were_not_unregistered(tmp_path: Path) -> None:
+    first, second = (number.to_bytes(4, "big") for number in (1, 2))
+    removed = b"\x01\x01\x00" + first + bytes(8) + b"\0"
+    write(tmp_path, f"{0:020d}.log", batch(0, b"\x01\x00\x03" + first, b"\x01\x00\x01" + second, removed))
+    assert read_metadata([str(tmp_path)]).brokers == {2}
+
+
 def test_unreadable_records_are_skipped(read: Callable[..., object]) -> None:
     assert read(b"\x01", b"", b"\x01\x04\x00\x02\x7f", b"\x00\x63\x00abc", config_record(2, "t", "a", "b")) == {
         "t": {"a": "b"}
