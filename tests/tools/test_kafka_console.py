@@ -12,6 +12,7 @@ import pytest
 
 from peer.broker_process import BrokerProcess
 from peer.java_tools import JavaRecord, JavaTools
+from peer.topics import create_topic
 from tools.comparison import ours, same
 
 LINES = [
@@ -113,7 +114,7 @@ PRINTED = [
 
 @pytest.fixture(scope="module")
 def topic(broker: BrokerProcess, java: JavaTools) -> str:
-    java.call("createTopic", broker.bootstrap, topic="kcc", partitions=1)
+    create_topic(broker.bootstrap, "kcc", 1, {"retention.ms": "-1"})  # its records are of 1970
     java.produce(broker.bootstrap, "kcc", RECORDS)
     return "kcc"
 

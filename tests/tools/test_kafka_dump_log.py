@@ -21,7 +21,7 @@ FIXTURES = Path(__file__).parent.parent / "fixtures"
 def files(two_dirs: BrokerProcess, java: JavaTools, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of a partition that has compressed batches, transactions and headers; and of those of coordinators."""
     given = ["--bootstrap-server", two_dirs.bootstrap]
-    assert ours("kafka-topics", *given, "--create", "--topic", TOPIC).exit == 0
+    assert ours("kafka-topics", *given, "--create", "--topic", TOPIC, "--config", "retention.ms=-1").exit == 0
     records = [
         JavaRecord(0, 1000 + number, f"k{number}".encode() if number % 3 else None, b"v" * number, (("h", b"x"),))
         for number in range(40)

@@ -30,7 +30,8 @@ from unit.metadata.test_kafka_metadata import batch, compact, config_record, wri
 
 LIMIT_S = 30
 TESTS = Path(__file__).parents[1]
-TIME_MS = 1_700_000_000_000
+TIME_MS = (int(time.time()) - 3600) * 1000
+"""An hour ago: retention keeps it."""
 Record = tuple[bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...], tuple[int, int]]
 """Key, value, headers, and type and value of the time."""
 

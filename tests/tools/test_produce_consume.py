@@ -112,6 +112,8 @@ def numbers(broker: BrokerProcess) -> str:
     """A topic of ten records, whose times are 1000, 2000 and so on, and whose values are JSON but for the last."""
     rows = [{"key": f"k{n}", "value": {"n": n}, "timestamp": 1000 * (n + 1)} for n in range(9)]
     rows.append({"key": "last", "value": "no json", "timestamp": 10_000})
+    kept = ("-c", "retention.ms=-1")  # they are of 1970
+    assert ours("topics", "create", "pc-n", *kept, "-b", broker.bootstrap).exit == 0
     assert produce(broker, "pc-n", "--format", "json", stdin="\n".join(map(json.dumps, rows))).exit == 0
     return "pc-n"
 
