@@ -27,6 +27,12 @@ from peer.kafkastore_broker import KafkastoreBroker
 
 JVM = ["-Xmx256M", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-Djava.awt.headless=true"]
 LIMIT_S = 120
+AUTHORIZER = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",
+}
+"""Without one there are no ACLs to list."""
+CLASSES = TOOLS | {"kafka-verifiable-producer": "org.apache.kafka.tools.VerifiableProducer"}
 TOPIC = "measured"
 
 
@@ -97,7 +103,7 @@ def run(command: list[str], stdin: str) -> Seconds:
 def commands(row: Row, bootstrap: str) -> tuple[list[str], list[str]]:
     """Kafka's and ours."""
     words = [word.replace("{}", bootstrap) for word in row.words]
-    theirs = ["java", *JVM, "-cp", classpath(), TOOLS[row.tool], *words]
+    theirs = ["java", *JVM, "-cp", classpath(), CLASSES[row.tool], *words]
     return theirs, [os.environ.get("KAFKASTORE", "kafkastore"), row.tool, *words]
 
 
@@ -135,7 +141,7 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|---|")
     for name in options.brokers.split(","):
         with tempfile.TemporaryDirectory() as folder:
-            broker = kinds[name](Path(folder))
+            broker = kinds[name](Path(folder), AUTHORIZER)
             broker.start()
             try:
                 run(commands(Row("kafka-topics", (*SERVER, "--create", "--topic", TOPIC)), broker.bootstrap)[1], "")
