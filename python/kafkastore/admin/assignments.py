@@ -24,12 +24,22 @@ INT: Final = Struct(">i")
 
 def assigned_partitions(data: bytes) -> tuple[Partition, ...]:
     """The partitions in a member's assignment; none where it is empty, or of another kind of group."""
-    if not data:
-        return ()
     try:
-        return tuple(_read(data))
-    except (error, UnicodeDecodeError):
+        return tuple(read_assignment(data))
+    except ValueError:
         return ()
+
+
+def read_assignment(data: bytes) -> list[Partition]:
+    """The same, for the member itself. Raises ValueError for bytes that are no assignment."""
+    if not data:
+        return []
+    try:
+        if SHORT.unpack_from(data)[0] < 0:
+            raise ValueError(f"{data[:8]!r} begins with no version")
+        return _read(data)
+    except error as why:
+        raise ValueError(f"{data[:8]!r} is no assignment: {why}") from None
 
 
 def _read(data: bytes) -> list[Partition]:

@@ -86,14 +86,6 @@ def assignment_bytes(partitions: Iterable[Partition]) -> bytes:
     return _written("ConsumerProtocolAssignment", VERSION, fields)
 
 
-def read_assignment(data: bytes) -> list[Partition]:
-    """Raises ValueError."""
-    if not data:
-        return []
-    rows = _read("ConsumerProtocolAssignment", data).assigned_partitions
-    return [(row.topic, number) for row in rows for number in row.partitions]
-
-
 def _rows(partitions: Iterable[Partition]) -> list[dict[str, Any]]:
     return [{"topic": topic, "partitions": tuple(numbers)} for topic, numbers in by_topic(partitions).items()]
 

@@ -12,13 +12,13 @@ import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkastore.admin.admin_client import GROUP_KEY, AdminError, KafkaError, check
+from kafkastore.admin.assignments import read_assignment
 from kafkastore.admin.routing import by_topic
 from kafkastore.admin.topics import TopicDescription, topics_in_metadata
 from kafkastore.consuming.assignors import (
     ASSIGNORS,
     PROTOCOL_TYPE,
     assignment_bytes,
-    read_assignment,
     read_subscription,
     subscription_bytes,
 )
