@@ -6,11 +6,11 @@ room (``homes.py``).
 
 from __future__ import annotations
 
-import asyncio  # with TLS, which the test may want: the broker's own import would hide it
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from kafkastore.testing.clock import Clock
 from kafkastore.testing.homes import Home
+from kafkastore.testing.lifetime import Lifetime
 from kafkastore.testing.node import Node
 from kafkastore.testing.security import Security
 from kafkastore.testing.settings import LOOPBACK, Settings
@@ -18,10 +18,9 @@ from kafkastore.testing.settings import LOOPBACK, Settings
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
-    from types import TracebackType
 
 
-class Broker(Node):
+class Broker(Node, Lifetime):
     """See the module. Also an asynchronous context manager."""
 
     def __init__(
@@ -51,25 +50,6 @@ class Broker(Node):
             self.stop()
         finally:
             self._home.close()
-
-    def __enter__(self) -> Self:
-        try:
-            self.start()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return await asyncio.to_thread(self.__enter__)
-
-    async def __aexit__(self, *_: object) -> None:
-        await asyncio.to_thread(self.close)
 
     def _begin(self) -> None:
         super()._begin()

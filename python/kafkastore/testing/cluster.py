@@ -7,14 +7,14 @@ secret. They start at the same time, each in a thread of its own.
 
 from __future__ import annotations
 
-import asyncio  # with TLS, which the test may want: the broker's own import would hide it
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 from kafkastore.errors import ConfigError
 from kafkastore.testing.clock import Clock
 from kafkastore.testing.homes import Home
+from kafkastore.testing.lifetime import Lifetime
 from kafkastore.testing.node import Node, NotRunningError
 from kafkastore.testing.security import Security
 from kafkastore.testing.settings import LOOPBACK, Settings
@@ -22,14 +22,13 @@ from kafkastore.testing.settings import LOOPBACK, Settings
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping
-    from types import TracebackType
 
 MAX_BROKERS: Final = 9
 LIMIT_S: Final = 30.0
 PAUSE_S: Final = 0.002
 
 
-class Cluster:
+class Cluster(Lifetime):
     """See the module. ``brokers`` are its nodes, with ids from 1 on. Also an asynchronous context manager."""
 
     def __init__(
@@ -93,25 +92,6 @@ class Cluster:
                 self.stop()
         finally:
             self._home.close()
-
-    def __enter__(self) -> Self:
-        try:
-            self.start()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return await asyncio.to_thread(self.__enter__)
-
-    async def __aexit__(self, *_: object) -> None:
-        await asyncio.to_thread(self.close)
 
     # ---- where
     @property

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from kafkastore.cli.kafka.flags import Flags, FlagsError
-from kafkastore.cli.kafka.run import KAFKA_VERSION, ask, say
+from kafkastore.cli.kafka.run import ask, say
 from kafkastore.errors import KafkastoreError
 
 if TYPE_CHECKING:
@@ -68,12 +68,7 @@ class AclCommandError(KafkastoreError):
 
 
 def main(arguments: list[str]) -> int:
-    given = FLAGS.read(arguments)
-    if given.help or not arguments:
-        raise FlagsError(PURPOSE)
-    if given.version:
-        say(KAFKA_VERSION)
-        return 0
+    given = FLAGS.asked(arguments)
     _check(given)
     run = _add if given.add else _remove if given.remove else _list
     try:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Final
 
-from kafkastore.cli.kafka.flags import Flags, FlagsError
-from kafkastore.cli.kafka.run import KAFKA_VERSION, ask
+from kafkastore.cli.kafka.flags import Flags
+from kafkastore.cli.kafka.run import ask
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,12 +18,7 @@ FLAGS.add("--command-config", "FILE", help="A client.properties.")
 
 
 def main(arguments: Sequence[str]) -> int:
-    given = FLAGS.read(arguments)
-    if given.help or not arguments:
-        raise FlagsError(PURPOSE)
-    if given.version:
-        sys.stdout.write(f"{KAFKA_VERSION}\n")
-        return 0
+    given = FLAGS.asked(arguments)
     FLAGS.require(given, "bootstrap-server")
     from kafkastore.cli.kafka.api_versions_text import api_versions_text
 

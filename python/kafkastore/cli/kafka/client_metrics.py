@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafkastore.cli.kafka.flags import Flags, FlagsError
 from kafkastore.cli.kafka.java_order import hash_order
-from kafkastore.cli.kafka.run import KAFKA_VERSION, ask, log_error, say
+from kafkastore.cli.kafka.run import ask, log_error, say
 from kafkastore.errors import KafkastoreError
 
 if TYPE_CHECKING:
@@ -45,12 +45,7 @@ FLAGS: Final = _flags()
 
 
 def main(arguments: list[str]) -> int:
-    given = FLAGS.read(arguments)
-    if given.help or not arguments:
-        raise FlagsError(PURPOSE)
-    if given.version:
-        say(KAFKA_VERSION)
-        return 0
+    given = FLAGS.asked(arguments)
     why = _why_not(given)
     if why:
         sys.stderr.write(f"{why}\n")

@@ -13,7 +13,7 @@ from kafkastore.cli.kafka import configs_clients as clients
 from kafkastore.cli.kafka.configs_command import ConfigCommand, ConfigCommandError, Entity
 from kafkastore.cli.kafka.flags import Flags, FlagsError
 from kafkastore.cli.kafka.java_order import hash_order
-from kafkastore.cli.kafka.run import KAFKA_VERSION, ask, say
+from kafkastore.cli.kafka.run import ask, say
 from kafkastore.errors import KafkastoreError
 
 if TYPE_CHECKING:
@@ -78,12 +78,7 @@ FLAGS: Final = _flags()
 
 
 def main(arguments: list[str]) -> int:
-    given = FLAGS.read(arguments)
-    if given.help or not arguments:
-        raise FlagsError(PURPOSE)
-    if given.version:
-        say(KAFKA_VERSION)
-        return 0
+    given = FLAGS.asked(arguments)
     if given.alter == given.describe:
         raise FlagsError("Command must include exactly one action: --describe, --alter")
     FLAGS.forbid(given, "describe", "add-config", "delete-config")

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from kafkastore.cli.kafka.flags import Flags, FlagsError
-from kafkastore.cli.kafka.run import KAFKA_VERSION, ask, say
+from kafkastore.cli.kafka.run import ask, say
 from kafkastore.errors import KafkastoreError
 
 if TYPE_CHECKING:
@@ -65,12 +65,7 @@ class CommandError(KafkastoreError):
 
 
 def main(arguments: list[str]) -> int:
-    given = FLAGS.read(arguments)
-    if given.help or not arguments:
-        raise FlagsError(PURPOSE)
-    if given.version:
-        say(KAFKA_VERSION)
-        return 0
+    given = FLAGS.asked(arguments)
     _check(given)
     run = _create if given.create else _renew if given.renew else _expire if given.expire else _describe
     try:

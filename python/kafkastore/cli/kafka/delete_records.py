@@ -6,9 +6,9 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkastore.cli.kafka.flags import Flags, FlagsError
+from kafkastore.cli.kafka.flags import Flags
 from kafkastore.cli.kafka.partition_order import partition_order
-from kafkastore.cli.kafka.run import KAFKA_VERSION, ask, java_text, say
+from kafkastore.cli.kafka.run import ask, java_text, say
 from kafkastore.errors import ConfigError, KafkastoreError
 
 if TYPE_CHECKING:
@@ -30,12 +30,7 @@ FLAGS: Final = _flags()
 
 
 def main(arguments: list[str]) -> int:
-    given = FLAGS.read(arguments)
-    if given.help or not arguments:
-        raise FlagsError(PURPOSE)
-    if given.version:
-        say(KAFKA_VERSION)
-        return 0
+    given = FLAGS.asked(arguments)
     FLAGS.require(given, "bootstrap-server", "offset-json-file")
     try:
         _delete(given.bootstrap_server, given.command_config, read_offsets(given.offset_json_file))

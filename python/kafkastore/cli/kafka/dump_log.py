@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kafkastore.cli.kafka.flags import Flags, FlagsError, is_given
-from kafkastore.cli.kafka.run import KAFKA_VERSION
+from kafkastore.cli.kafka.flags import Flags, is_given
 from kafkastore.errors import KafkastoreError
 
 if TYPE_CHECKING:
@@ -52,12 +51,7 @@ FLAGS: Final = _flags()
 
 
 def main(arguments: Sequence[str]) -> int:
-    given = FLAGS.read(arguments)
-    if given.help or not arguments:
-        raise FlagsError(PURPOSE)
-    if given.version:
-        sys.stdout.write(f"{KAFKA_VERSION}\n")
-        return 0
+    given = FLAGS.asked(arguments)
     FLAGS.require(given, "files")
     for name, what in NO_DECODERS.items():
         if is_given(given, name):

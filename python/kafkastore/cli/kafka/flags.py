@@ -31,6 +31,10 @@ class _Once(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
+class VersionAskedError(Exception):
+    """``--version``: the tool prints it, and does nothing else; exit status 0."""
+
+
 class Flags(argparse.ArgumentParser):
     """See the module."""
 
@@ -72,6 +76,16 @@ class Flags(argparse.ArgumentParser):
             if word.startswith("-") and len(word) > 1:
                 raise FlagsError(f"{word.partition('=')[0].lstrip('-')} is not a recognized option")
         return found
+
+    def asked(self, arguments: Sequence[str]) -> argparse.Namespace:
+        """As :meth:`read`, of a tool that has to be told what to do. Raises FlagsError with its purpose for ``--help``
+        and for no words, and VersionAskedError."""
+        given = self.read(arguments)
+        if given.help or not arguments:
+            raise FlagsError(self.description)
+        if given.version:
+            raise VersionAskedError
+        return given
 
     def error(self, message: str) -> NoReturn:
         raise FlagsError(message)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafkastore.cli.kafka.flags import Flags, FlagsError
 from kafkastore.cli.kafka.java_order import hash_order
-from kafkastore.cli.kafka.run import KAFKA_VERSION, ask, say
+from kafkastore.cli.kafka.run import ask, say
 from kafkastore.errors import KafkastoreError
 
 if TYPE_CHECKING:
@@ -38,12 +38,7 @@ FLAGS: Final = _flags()
 
 
 def main(arguments: list[str]) -> int:
-    given = FLAGS.read(arguments)
-    if given.help or not arguments:
-        raise FlagsError(PURPOSE)
-    if given.version:
-        say(KAFKA_VERSION)
-        return 0
+    given = FLAGS.asked(arguments)
     is_chosen = _chooser(given)
     from kafkastore.admin.groups import list_groups
 

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkastore.cli.kafka.flags import Flags, FlagsError, is_given
-from kafkastore.cli.kafka.run import KAFKA_VERSION, ask, java_text
+from kafkastore.cli.kafka.run import ask, java_text
 from kafkastore.errors import ErrorCode, KafkastoreError
 
 if TYPE_CHECKING:
@@ -44,12 +44,7 @@ FLAGS: Final = _flags()
 
 
 def main(arguments: Sequence[str]) -> int:
-    given = FLAGS.read(arguments)
-    if given.help or not arguments:
-        raise FlagsError(PURPOSE)
-    if given.version:
-        sys.stdout.write(f"{KAFKA_VERSION}\n")
-        return 0
+    given = FLAGS.asked(arguments)
     _check(given)
     kind = TYPES.index(given.election_type.upper())
     partitions = _partitions(given)

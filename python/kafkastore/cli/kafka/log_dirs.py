@@ -6,8 +6,8 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkastore.cli.kafka.flags import Flags, FlagsError
-from kafkastore.cli.kafka.run import KAFKA_VERSION, ask, java_text
+from kafkastore.cli.kafka.flags import Flags
+from kafkastore.cli.kafka.run import ask, java_text
 from kafkastore.errors import KafkastoreError
 
 if TYPE_CHECKING:
@@ -26,12 +26,7 @@ FLAGS.add("--broker-list", "ID,ID,...", default="", help="These brokers; all wit
 
 
 def main(arguments: Sequence[str]) -> int:
-    given = FLAGS.read(arguments)
-    if given.help or not arguments:
-        raise FlagsError(PURPOSE)
-    if given.version:
-        sys.stdout.write(f"{KAFKA_VERSION}\n")
-        return 0
+    given = FLAGS.asked(arguments)
     FLAGS.require(given, "bootstrap-server", "describe")
     topics = {name for name in given.topic_list.split(",") if name}
     try:

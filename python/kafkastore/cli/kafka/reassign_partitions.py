@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from kafkastore.cli.kafka.flags import Flags, FlagsError, is_given
-from kafkastore.cli.kafka.run import KAFKA_VERSION, ask, java_text
+from kafkastore.cli.kafka.run import ask, java_text
 from kafkastore.errors import KafkastoreError
 
 if TYPE_CHECKING:
@@ -69,12 +69,7 @@ FLAGS: Final = _flags()
 
 
 def main(arguments: Sequence[str]) -> int:
-    given = FLAGS.read(arguments)
-    if given.help or not arguments:
-        raise FlagsError(PURPOSE)
-    if given.version:
-        sys.stdout.write(f"{KAFKA_VERSION}\n")
-        return 0
+    given = FLAGS.asked(arguments)
     action = _checked_action(given)
     from kafkastore.cli.kafka import reassignment_actions
 

@@ -12,7 +12,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from kafkastore.cli.kafka.flags import FlagsError
+from kafkastore.cli.kafka.flags import FlagsError, VersionAskedError
 from kafkastore.errors import KafkastoreError
 
 if TYPE_CHECKING:
@@ -38,6 +38,9 @@ def run(tool: str, arguments: list[str]) -> int:
         return 2
     try:
         status: int = module.main(arguments)
+    except VersionAskedError:
+        sys.stdout.write(f"{KAFKA_VERSION}\n")
+        return 0
     except FlagsError as error:
         module.FLAGS.print_usage_and_why(str(error))
         return 1
