@@ -38,7 +38,7 @@ PYTHON_FOLDERS := python tests demo benches packaging
 .PHONY: help build wheel run test test-builds proof development rust-test python-test client-test cluster zookeeper \
   simulate compactions spark-versions demo bench transactions-bench bulk-load-bench attacks spark-bench referee lint \
   rust-lint python-lint deny spark-jar docs schema format cargo-bench test-environment peers java \
-  zookeeper-jar faults bounces damages clean compaction-bench export-kills pipeline-kills notebooks jni-fuzz fuzz \
+  zookeeper-jar faults bounces damages clean compaction-bench export-kills pipeline-kills notebooks jni-fuzz fuzz site \
   tls-bench made-anew release-check sdist
 
 help: ## this list
@@ -130,7 +130,8 @@ $(BIN)/.demo-requirements: demo/requirements.txt $(BIN)/.broker-requirements
 	$(BIN)/pip install --quiet --no-deps -r demo/requirements.txt
 	touch $@
 
-$(TESTS_BIN)/.requirements: tests/requirements.txt requirements.txt demo/requirements.txt
+SITE_REQUIREMENTS := packaging/site/requirements.txt
+$(TESTS_BIN)/.requirements: tests/requirements.txt requirements.txt demo/requirements.txt $(SITE_REQUIREMENTS)
 	@echo "installing what the tests need: some 1.5 GB in .venv-tests, PySpark and Go among them"
 	@$(call venv,.venv-tests)
 	$(TESTS_BIN)/pip install --quiet uv==0.13.9
@@ -378,6 +379,15 @@ docs: test-builds ## writes what pages have from programs: APIs, keys, metrics, 
 
 schema: ## writes the stubs of Kafka's messages anew, for mypy
 	cargo run --locked --quiet --package protocol --example write_stubs
+
+$(BIN)/.site-requirements: $(SITE_REQUIREMENTS) $(BIN)/.broker-requirements
+	$(BIN)/pip install --quiet --no-deps -r $<
+	touch $@
+
+site: $(BIN)/.site-requirements ## the pages of docs with a search, in target/site
+	rm -rf target/site
+	$(BIN)/python -m sphinx -q -W --keep-going -c packaging/site -d target/site/.doctrees docs target/site
+	@echo "target/site/index.html"
 
 cargo-bench: ## cargo bench; SMOKE=1 runs each once
 	cargo bench --locked $(if $(SMOKE),-- --test)

@@ -18,7 +18,8 @@ from peer.broker_process import BrokerProcess
 from tidy.blocks import Block, blocks, is_for_a_shell, is_set_up
 from tidy.sources import ROOT, source
 
-RUN_PAGES = ("README.md", "docs/first-steps.md", "docs/scan.md", "docs/operations.md")
+PAGES_OF_FILES = ("docs/scan.md", "docs/sql.md", "docs/export.md", "docs/dump.md")
+RUN_PAGES = ("README.md", "docs/first-steps.md", *PAGES_OF_FILES, "docs/clusters.md")
 LIMIT_S = 120
 
 
@@ -33,7 +34,7 @@ class PlainShell:
         (folder / "server.properties").symlink_to(broker.properties_file)
         self.replaced = {"localhost:9092": broker.bootstrap, "/var/lib/kafka": "data", "/lake": "lake"}
         programs = f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"
-        self.environment = {"PATH": programs, "HOME": str(folder)}
+        self.environment = {"PATH": programs, "HOME": str(folder), "KAFKASTORE_BOOTSTRAP_SERVERS": broker.bootstrap}
         self.environment |= {name: os.environ[name] for name in ("JAVA_HOME", "LD_LIBRARY_PATH") if name in os.environ}
 
     def run(self, *command: str) -> str:

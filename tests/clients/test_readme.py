@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from clients.page_lines import LIMIT_S, PlainShell, sections
+from clients.page_lines import LIMIT_S, PAGES_OF_FILES, PlainShell, sections
 from peer.broker_factory import BrokerFactory
 from peer.java_programs import QUICK_JVM
 from spark import class_data
@@ -31,9 +31,10 @@ def shell(broker_factory: BrokerFactory, tmp_path: Path) -> PlainShell:
 @pytest.mark.timeout(2 * LIMIT_S)
 def test_programs_of_the_readme_work(shell: PlainShell) -> None:
     printed = {heading: shell.run_section(blocks) for heading, blocks in sections("README.md").items()}
-    program = printed["Produce, consume, query"]["python"]
-    assert "b'counting' b'three'" in program
-    assert re.search(r"│ +2 │.*│ three +│", program), program
+    started = printed["Start"]
+    assert started["kafkastore consume greetings --offset begin --exit"] == "hello\n"
+    assert "b'counting' b'three'" in started["python"]
+    assert re.search(r"│ +3 │.*│ three +│", started["python"]), started["python"]
 
 
 @pytest.mark.timeout(2 * LIMIT_S)
@@ -72,12 +73,11 @@ def test_lines_of_the_page_of_scans_and_of_operations_work(shell: PlainShell) ->
     value = {"id": 1, "at": "2026-01-31T12:00:00Z", "tags": ["a"], "origin": "JFK"}
     (shell.folder / "flights").write_text("".join(f"AA{number}|{json.dumps(value)}\n" for number in range(1100)))
     shell.run("bash", "-ec", "kcat -b localhost:9092 -t flights -P -K'|' -l flights")
-    printed = {
-        line: text for part in sections("docs/scan.md").values() for line, text in shell.run_section(part).items()
-    }
+    printed: dict[str, str] = {}
+    for page in (*PAGES_OF_FILES, "docs/clusters.md"):
+        for blocks in sections(page).values():
+            printed |= shell.run_section(blocks)
     counted = printed["""kafkastore sql "select count(*) from 'flights'" /var/lib/kafka"""]
     assert "1100" in counted.replace(",", ""), counted
     assert len(printed["kafkastore dump /var/lib/kafka/flights-0 --from 1000 --to 1010"].splitlines()) >= 10
-    for blocks in sections("docs/operations.md").values():
-        printed |= shell.run_section(blocks)
     assert "controller" in printed["kafkastore cluster status --bootstrap-server localhost:9092"]

@@ -418,7 +418,7 @@ def test_a_refusal_comes_late_and_holds_up_nobody(start: Callable[..., Guarded])
 def test_clients_at_an_address_of_wrong_passwords_wait_and_hold_up_nobody(
     start: Callable[..., Guarded], against: str
 ) -> None:
-    """docs/security.md: their handshakes begin at a bounded rate; no client of another address is behind them."""
+    """docs/sasl.md: their handshakes begin at a bounded rate; no client of another address is behind them."""
     if against == "kafka":
         pytest.skip("Apache Kafka makes handshakes in the order of arrival")
     guarded = start({"connection.failed.authentication.delay.ms": "0"})

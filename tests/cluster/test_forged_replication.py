@@ -193,7 +193,7 @@ def alter_partition_of_broker_99() -> OutgoingRequest:
 
 
 def test_secret_is_brought_in_while_the_cluster_serves(tmp_path: Path) -> None:
-    """The steps of docs/operations.md: none, known, required; each broker is restarted in each step."""
+    """The steps of docs/clusters.md: none, known, required; each broker is restarted in each step."""
     cluster = Cluster(tmp_path, "sqlite", size=2)
     file = {FILE_KEY: str(secret_at(tmp_path / "inter-broker.secret"))}
     with closing(cluster):

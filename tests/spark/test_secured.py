@@ -1,7 +1,7 @@
 """Spark and scans on secured brokers: each way to log in, with no more rights than a path needs, at our broker and at
 Apache Kafka.
 
-The rights here are those of the tables in docs/spark.md, docs/scan.md and docs/bulk-load.md; that each of them is
+The rights here are those of docs/spark-clusters.md, docs/scan.md and docs/bulk-load.md; that each of them is
 needed is tested, too.
 """
 

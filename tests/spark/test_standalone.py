@@ -1,5 +1,5 @@
 """On Spark standalone with two workers, each in a network and a mount namespace, beside three brokers: a task reads the
-files that its own machine sees, and everything else over the network (docs/spark.md, "Several brokers").
+files that its own machine sees, and everything else over the network (docs/spark-clusters.md, "Several brokers").
 
 `spark.standalone` has the hosts, and which directories each of them sees. Needs root.
 """

@@ -1,6 +1,6 @@
 """Typed values beside Spark's own functions: the same rows, for good values and bad ones.
 
-What differs on purpose is in docs/spark.md and left out of the compared values.
+What differs on purpose is in docs/spark-values.md and left out of the compared values.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from tidy import apis_page, figures, keys_page, layout, man_page, metrics_page
+from tidy import apis_page, commands_page, figures, keys_page, layout, man_page, metrics_page
 from tidy.sources import ROOT
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ BLOCKS: dict[str, Callable[[str], str]] = {
     "tree": lambda _: layout.tree(),
 }
 """By its name, what a block gets in the place of what stands in it; each stands on one page, whichever."""
-PAGES = (apis_page, keys_page, metrics_page, man_page)
+PAGES = (apis_page, commands_page, keys_page, metrics_page, man_page)
 """Modules of whole pages: ``PAGE`` is a page's path, ``page()`` its text."""
 
 

@@ -19,14 +19,14 @@ HEAD = """\
 Made by `make docs` from the tables in `python/kafkastore/config/`. What those with an effect do is in
 [configuration.md](configuration.md).
 
-- **yes**: does what it does in Kafka, or what [configuration.md](configuration.md) says.
+- **yes**: does what it does in Kafka, or what [configuration-effect.md](configuration-effect.md) says.
 - **no**: taken, checked, shown by DescribeConfigs, and nothing changes. One line at the start names those that a file
   sets.
 - **refused**: asks for a protection that is not there. Any value but the default refuses the start, and so do such keys
   of one listener (`listener.name.<name>.…`).
 
 The authorizer has two more keys, which Kafka's tables do not have: `super.users` and `allow.everyone.if.no.acl.found`
-([security.md](security.md#access-control-lists)).
+([acls.md](acls.md)).
 
 """
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import click
@@ -64,7 +63,6 @@ def page() -> str:
     from kafkastore.cli.commands import EPILOG, MODULES, SECTIONS, SETTINGS, root
 
     context = click.Context(root, info_name="kafkastore", help_option_names=SETTINGS["help_option_names"])
-    there = [name for name in MODULES if find_spec(f"kafkastore.cli.{MODULES[name]}")]
     lines = [
         '.\\" Made by make docs from the commands themselves.',
         '.TH KAFKASTORE 1 "" "" "User Commands"',
@@ -83,11 +81,10 @@ def page() -> str:
         ".SH COMMANDS",
     ]
     for section, commands in SECTIONS.items():
-        if found := [name for name in commands if name in there]:
-            lines.append(f".SS {escaped(section)}")
-            for name in found:
-                lines += [".TP", f".B {escaped(name)}", escaped(commands[name])]
-    for name in there:
+        lines.append(f".SS {escaped(section)}")
+        for name, text in commands.items():
+            lines += [".TP", f".B {escaped(name)}", escaped(text)]
+    for name in MODULES:
         lines.append(f".SH {escaped(name).upper()}")
         command = root.get_command(context, name)
         assert command is not None

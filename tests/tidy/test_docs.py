@@ -49,7 +49,7 @@ def test_page_of_keys_is_what_make_docs_writes() -> None:
 
 def documented_keys() -> set[str]:
     """Those in the first column of the tables of keys with an effect."""
-    sections = (ROOT / "docs" / "configuration.md").read_text().split("\n## ")
+    sections = (ROOT / "docs" / "configuration-effect.md").read_text().split("\n## ")
     rows = [row for section in sections if " keys with an effect\n" in section for row in section.splitlines()]
     return {name for row in rows if row.startswith("| `") for name in re.findall(r"`([^`]+)`", row.split("|")[1])}
 
@@ -123,7 +123,7 @@ def test_every_configuration_that_is_documented_exists() -> None:
         for table in ("broker", "topic", "zookeeper")
         for line in source(PYTHON / "config" / f"{table}-configs.tsv").lines
     }
-    page = source(ROOT / "docs" / "configuration.md")
+    page = source(ROOT / "docs" / "configuration-effect.md")
     documented = [
         (number, name)
         for number, row in enumerate(page.lines, start=1)

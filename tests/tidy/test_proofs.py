@@ -1,5 +1,5 @@
 """The pages that name the tests which prove something have a row for each of their numbers:
-``docs/requirements.md`` what the system does, ``docs/internals/scenarios.md`` how data was lost elsewhere."""
+``docs/internals/requirements.md`` what the system does, ``docs/internals/scenarios.md`` how data was lost elsewhere."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tidy.sources import ROOT, report
 PAGE = ROOT / "docs" / "internals" / "scenarios.md"
 IDS = [f"H{number}" for number in range(1, 31)]
 NOT_YET = {"H30"}
-REQUIREMENTS = ROOT / "docs" / "requirements.md"
+REQUIREMENTS = ROOT / "docs" / "internals" / "requirements.md"
 BEHAVIOURS = [f"R{part}.{number}" for part, last in enumerate((15, 12, 8, 7, 8, 4)) for number in range(1, last + 1)]
 FILE = re.compile(r"`((?:tests|rust)/[\w./-]+)(?:::\w+)?`")
 
@@ -31,7 +31,9 @@ def test_there_is_a_row_for_each_number_in_order() -> None:
     requirements = rows(REQUIREMENTS.read_text(), "R")
     assert list(requirements) == BEHAVIOURS
     report(
-        f"docs/requirements.md: {name} names no test" for name in BEHAVIOURS if not FILE.search(requirements[name][2])
+        f"docs/internals/requirements.md: {name} names no test"
+        for name in BEHAVIOURS
+        if not FILE.search(requirements[name][2])
     )
 
 

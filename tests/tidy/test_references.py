@@ -25,7 +25,8 @@ def references_to_what_is_elsewhere(sources: Iterable[Source]) -> Iterator[str]:
 def numbers_of_requirements(sources: Iterable[Source]) -> Iterator[str]:
     for one in sources:
         for found in REQUIREMENT.finditer(one.text):
-            yield f"{one.at(found.start())}: {found[0]}: docs/requirements.md names the tests; here say it in words"
+            names_tests = "docs/internals/requirements.md names the tests"
+            yield f"{one.at(found.start())}: {found[0]}: {names_tests}; here say it in words"
 
 
 def test_no_comment_names_an_issue_or_a_rule_by_its_number() -> None:

@@ -198,7 +198,7 @@ PLANTED = [
         test_references.numbers_of_requirements,
         f"{PACKAGE}/a.py",
         "# spec: R1.2",
-        ":1: R1.2: docs/requirements.md names the tests",
+        ":1: R1.2: docs/internals/requirements.md names the tests",
         "# H2",
     ),
     Planted(

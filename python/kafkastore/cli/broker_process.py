@@ -130,7 +130,7 @@ def _say_who_may_give_orders(config: BrokerConfig) -> None:
     if config.is_member and not config.must_brokers_prove:
         key = FILE_KEY if config.inter_broker_secret is None else f"{REQUIRED_KEY}=true"
         logger.warning(
-            "Whoever reaches listener %s may act as a broker of this cluster: set %s (page docs/operations.md of the "
+            "Whoever reaches listener %s may act as a broker of this cluster: set %s (page docs/clusters.md of the "
             "source)",
             config.inter_broker_listener,
             key,

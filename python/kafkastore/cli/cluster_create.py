@@ -67,7 +67,7 @@ def run(options: CreateOptions) -> None:
     if secret is None:
         sys.stderr.write(
             f"kafkastore cluster: the brokers in {folder} have no secret, so the new ones get none: whoever reaches "
-            "their listener may act as a broker; page docs/operations.md of the source says how to give them one\n"
+            "their listener may act as a broker; page docs/clusters.md of the source says how to give them one\n"
         )
     _write(folder, files, secret)
     for name in files:

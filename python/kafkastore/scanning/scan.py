@@ -92,7 +92,7 @@ def scan(
 
     ``value_format`` (json, csv, avro or protobuf) has the column ``value`` parsed into a struct of ``value_schema``
     (DDL, the JSON of Spark's ``StructType``, a ``pyarrow.Schema``, Avro's JSON). ``value_options``: further options of
-    values by their names in Spark (docs/spark.md).
+    values by their names in Spark (docs/spark-values.md).
 
     Raises ValueError or TypeError for a wrong argument, FileNotFoundError for what is not there,
     :class:`~kafkastore.DataLossError`, :class:`~kafkastore.ScanError` for unreadable files, ConnectionError or
