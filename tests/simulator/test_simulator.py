@@ -3,7 +3,7 @@
 Each test plays seeds in processes of its own: the data plane that is driven step by step takes the place of the wheel's
 there.
 
-`make test` plays every script, and some 110 seeds that begin where the commit says: each commit plays others, so that
+`make test` plays every script, and some 80 seeds that begin where the commit says: each commit plays others, so that
 the commits of a week together play what `make proof` plays at once, 5,000 fresh ones. It searches for the planted bugs
 that a few seeds find; `make proof` for all.
 """
@@ -24,10 +24,10 @@ from proof.seeds import VARIABLE, first_seed
 
 TESTS = Path(__file__).resolve().parents[1]
 
-SEEDS = played(20, 1500)
+SEEDS = played(12, 1500)
 """Without a script."""
 
-TRANSACTION_SEEDS = played(50, 2500)
+TRANSACTION_SEEDS = played(25, 2500)
 """Of the script ``transactions``; each takes 0.7 s on one core."""
 
 SCRIPTED_SEEDS = played(8, 200)
