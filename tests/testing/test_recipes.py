@@ -18,11 +18,13 @@ from testing.recipes import dependencies, recipes, run, write
 
 IN_PYTHON = ("test_aiokafka.py", "test_faststream.py", "test_faust.py", "test_quix_streams.py")
 RUN_BELOW = {"src/test/java/OrdersTest.java", "orders_test.go", "orders.test.mjs", "orders.rs", *IN_PYTHON}
+RUN_BESIDE_SPARK = {"test_pyspark.py"}
+"""`tests/spark/test_recipe.py` does."""
 RUST_LIMIT_S = 600
 
 
 def test_each_file_of_the_page_is_run() -> None:
-    assert recipes().keys() == RUN_BELOW
+    assert recipes().keys() == RUN_BELOW | RUN_BESIDE_SPARK
 
 
 def test_junit(tmp_path: Path) -> None:
