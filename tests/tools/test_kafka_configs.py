@@ -109,6 +109,7 @@ REFUSED = [
     "--broker x --add-config a=b",
     "--broker-logger 1 --add-config nowhere=INFO",
     "--user kc-s --add-config SCRAM-SHA-256=[iterations=10,password=x]",
+    "--user kc-s --add-config SCRAM-SHA-256=[password=]",
     "--user kc-s --add-config SCRAM-SHA-256=[pass=x]",
     "--user kc-s --add-config SCRAM-SHA-256=[password=x],producer_byte_rate=4",
     "--user-defaults --add-config SCRAM-SHA-256=[password=x]",

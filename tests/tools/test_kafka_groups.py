@@ -56,6 +56,7 @@ RESETS = [
     "--shift-by 2 --topic kg-first",
     "--by-duration PT1H4M30S --topic kg-first:0",
     "--by-duration P1DT --topic kg-first:0",
+    "--by-duration -PT1H --topic kg-first:0",
     "--to-datetime 2001-02-03T04:05:06.789 --topic kg-first:1",
     "--to-datetime 2030-02-03T04:05:06.789+01:30 --topic kg-first:1",
     "--to-datetime 2030-02-03T04:05:06 --topic kg-first:1",

@@ -48,12 +48,14 @@ LOOKS = [
     "--describe --topic-id kkGr9qYQSfCGOHBpTAIdXA --if-exists",
     "--describe --topic-id AAAAAAAAAAAAAAAAAAAAAA --topic kt-a --if-exists",
     "--list --topic [",
+    "--list --topic -kt-none",
     "--version",
 ]
 REFUSED = [
     "--create --topic kt-a",
     "--create --topic kt-a --if-not-exists",
     "--create --topic kt/a",
+    "--create --topic -kt/a",
     "--create --topic kt-x --config a",
     "--create --topic kt-x --config a=b",
     "--create --topic kt-x --config retention.ms=abc",

@@ -36,7 +36,7 @@ def record(value: str | None, key: str | None = None, headers: tuple[tuple[str, 
 
 WRITTEN = [
     ("", "a\nb\r\n\nc", [record("a"), record("b"), record(""), record("c")]),
-    ("-k k -H h=1 -H g= -z gzip", "a\n", [record("a", "k", (("h", "1"), ("g", "")))]),
+    ("-k k -H h=1 -H g= -H h=2 -z gzip", "a\n", [record("a", "k", (("h", "1"), ("g", ""), ("h", "2")))]),
     ("-K : -Z", "k:v:w\nk:\n", [record("v:w", "k"), record(None, "k")]),
     ("-K \\t -D ;", "k\tv;l\tw\n", [record("v", "k"), record("w", "l")]),
     ("--format raw", "a\nb\n", [record("a\nb\n")]),
@@ -48,7 +48,7 @@ WRITTEN = [
         [record('{"a": "é"}', "k", (("x", "y"),))],
     ),
     (
-        "--format json",
+        "--json",
         '{"value_base64": "YQ==", "headers": [{"key": "x", "value": "y"}]}\n',
         [record("a", None, (("x", "y"),))],
     ),
@@ -72,6 +72,9 @@ BAD = [
     ("--format json", '{"value": "a"}\n{"value": "b", "time": 1}\n', 1, "line 2: it has the unknown field time"),
     ("--format json", '{"key": "a"}\n', 0, "line 1: it has no value"),
     ("--format json", '{"value": "a", "timestamp": "noon"}\n', 0, "line 1: 'noon' is no time"),
+    ("--format json", '{"value": "\\ud800"}\n', 0, "line 1: it has half of a surrogate pair"),
+    ("--format json", '{"value": "a", "headers": {"\\ud800": 1}}\n', 0, "line 1: it has half of a surrogate pair"),
+    ("--format json", '{"value": [1e400]}\n', 0, "line 1: it has a number that JSON has not"),
     ("-K :", "k:v\nw\n", 1, "line 2: it has no key separator ':'"),
     ("--transaction -K :", "k:v\nw\n", 0, "line 2: it has no key separator ':'"),
 ]
@@ -92,7 +95,7 @@ def test_line_that_is_no_record_ends_it_and_says_what_is_written(
 
 def test_places_files_and_refusals_are_told(broker: BrokerProcess, tmp_path: Path) -> None:
     assert produce(broker, "pc-places", "-v", stdin="a\nb\n").out == "0@0\n0@1\n"
-    reported = produce(broker, "pc-places", "--json", stdin="a\n").out
+    reported = produce(broker, "pc-places", "--report", "json", stdin="a\n").out
     assert json.loads(reported) == {"record": 1, "topic": "pc-places", "partition": 0, "offset": 2}
     (tmp_path / "file").write_bytes(b"\xff\n\0")
     assert produce(broker, "pc-places", str(tmp_path / "file")).exit == 0
@@ -105,6 +108,22 @@ def test_places_files_and_refusals_are_told(broker: BrokerProcess, tmp_path: Pat
         1,
         f"kafkastore produce: {tmp_path / 'none'} cannot be read: No such file or directory",
     )
+
+
+def test_bytes_of_the_command_line_that_are_no_text_are_written_as_they_are(broker: BrokerProcess) -> None:
+    byte, topic = "\udcff", "pc-bytes"  # 0xff, as Python gives it
+    assert produce(broker, topic, "-k", byte, "-H", f"h={byte}", stdin="a\n").exit == 0
+    assert produce(broker, topic, "-D", byte, stdin="a\n").exit == 0
+    printed = ours("consume", "-b", broker.bootstrap, topic, "-e", "-f", f"%k{byte}").out
+    assert printed == "\N{REPLACEMENT CHARACTER}" * 3
+    printed = consume(broker, topic, "-n", "1", "--json").out
+    assert (json.loads(printed)["key_base64"], json.loads(printed)["headers"][0]["value_base64"]) == ("/w==", "/w==")
+    for words in (["produce", f"n{byte}"], ["topics", "describe", f"n{byte}"], ["users", "list", f"n{byte}"]):
+        refused = ours(*words, "-b", broker.bootstrap)
+        assert (refused.exit, refused.err.count("\n")) == (1, 1)
+        assert "is no UTF-8, as all names in a cluster are" in refused.err
+    refused = produce(broker, topic, "-H", f"{byte}=1")
+    assert (refused.exit, "the name of a header is text" in refused.err) == (2, True)
 
 
 @pytest.fixture(scope="module")
@@ -131,6 +150,7 @@ READ = [
     ("-n 3", "012"),
     ("-p 0 -n 1", "0"),
     ("-g pc-g -e", "0123456789"),
+    ("-g pc-h -n 3", "012"),
 ]
 
 
@@ -164,6 +184,8 @@ def test_filter_is_sql_over_records(numbers: str, broker: BrokerProcess) -> None
         ("headers['x'] is not null", ""),
     ):
         assert consume(broker, numbers, "-e", "-f", "%o", "--filter", condition).out == offsets
+    assert produce(broker, "pc-twice", "-H", "x=1", "-H", "x=2", stdin="a\n").exit == 0
+    assert consume(broker, "pc-twice", "-e", "-f", "%h", "--filter", "headers['x'] = '2'").out == "x=1,x=2"
     refused = consume(broker, numbers, "-e", "--filter", "nosuch > 1")
     assert (refused.exit, refused.out) == (1, "")
     assert refused.err.startswith("kafkastore consume: --filter: Binder Error")

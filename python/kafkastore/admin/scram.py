@@ -27,6 +27,8 @@ ITERATIONS: Final = 4096
 MOST_ITERATIONS: Final = 16384
 SALT_BYTES: Final = 24
 DUPLICATE: Final = ErrorCode.DUPLICATE_RESOURCE
+EMPTY: Final = KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Password must not be empty")
+"""Refused here: a broker sees a salted hash, and cannot tell."""
 
 
 class ScramCredential(NamedTuple):
@@ -78,7 +80,10 @@ async def alter_users(
     every: list[Upsertion | Deletion] = [*deletions, *upsertions]
     for one in every:
         changes.setdefault(one.user, []).append(one)
-    refused = await _alter(client, changes)
+    empty = {one.user for one in upsertions if not one.password}
+    refused = dict.fromkeys(empty, EMPTY) | await _alter(
+        client, {user: meant for user, meant in changes.items() if user not in empty}
+    )
     singly = [user for user, error in refused.items() if error.code == DUPLICATE and len(changes[user]) > 1]
     for user in singly:
         del refused[user]

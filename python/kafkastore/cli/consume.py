@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 FORMATS = ("text", "json", "jsonl", "raw")
 VALUE_FORMATS = ("json", "avro", "protobuf", "csv")
 EPILOG = """\
-OFFSET: begin, end, a number, -N (the last N of each partition), +N, @ and a time (ISO 8601, seconds or milliseconds);
-START:END for a range, as -o @2026-01-31T12:00:00Z:@2026-01-31T13:00:00Z.
+OFFSET: begin, end, a number, -N (N offsets before the end of each partition), +N, @ and a time (ISO 8601, seconds or
+milliseconds); START:END for a range, as -o @2026-01-31T12:00:00Z:@2026-01-31T13:00:00Z.
 
 PATTERN: %v value, %k key, %h headers, %t topic, %p partition, %o offset, %T time in ms, %d time as ISO 8601, %V and %K
 lengths, %e leader's epoch, %% a percent sign; \\n \\t \\x00. kcat's %s and %S are %v and %V.

@@ -68,7 +68,7 @@ def _row(number: int, one: ReadRecord) -> tuple[Any, ...]:
     from kafkastore.cli.record_text import value_bytes
 
     record = one.record
-    headers = [(name, _text(value)) for name, value in record.headers]
+    headers = list({name: _text(value) for name, value in record.headers}.items())  # DuckDB's maps have a name once
     value = None if one.value is None else _text(value_bytes(one))
     return number, one.topic, one.partition, record.offset, record.timestamp_ms, _text(record.key), value, headers
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 POLL_MS: Final = 200
 MOST_RECORDS: Final = 10_000
 END_NOW: Final = Bound(LATEST)
+BEGIN: Final = "begin"
 
 
 class ConsumeOptions(NamedTuple):
@@ -177,7 +178,7 @@ class Printer:
     def _reader(self) -> Reader:
         options = self._options
         properties = {
-            "auto.offset.reset": "earliest" if options.group is None or options.is_ending else "latest",
+            "auto.offset.reset": "earliest" if options.group is None or options.offset == BEGIN else "latest",
             "client.id": "kafkastore-consume",
             "allow.auto.create.topics": "false",
             **options.cluster.properties,

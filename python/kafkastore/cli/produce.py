@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kafkastore.cli.cluster_options import cluster_options, key_values
+from kafkastore.cli.cluster_options import cluster_options
 from kafkastore.cli.completion import TOPIC
 
 if TYPE_CHECKING:
@@ -43,8 +43,9 @@ A line that is no record ends the command: the records before it are written, un
 @click.option("--value-schema-file", metavar="FILE", help="Write values as Avro after this schema; needs JSON.")
 @click.option("--schema-registry-url", metavar="URL", help="Write values as Avro after the newest schema there.")
 @click.option("--subject", metavar="NAME", help="In the registry.  [default: TOPIC-value]")
+@click.option("--json", "is_json", is_flag=True, help="The same as --format json.")
 @click.option("-v", "--verbose", is_flag=True, help="Print where each record is: partition@offset.")
-@click.option("--json", "is_json", is_flag=True, help="The same as JSON, an object a record.")
+@click.option("--report", type=click.Choice(("text", "json")), help="The same as text, or as an object a record.")
 @click.option("--progress", is_flag=True, help="Say on stderr how many are written, each second.")
 def command(
     cluster: ClusterSettings,
@@ -64,13 +65,15 @@ def command(
     value_schema_file: str | None,
     schema_registry_url: str | None,
     subject: str | None,
-    verbose: bool,
     is_json: bool,
+    verbose: bool,
+    report: str | None,
     progress: bool,
 ) -> int:
     """Write records: lines, JSON, files, Avro."""
     from kafkastore.cli.produce_records import ProduceOptions, produce
 
+    format_ = "json" if is_json else format_
     if (value_schema_file or schema_registry_url) and format_ == "raw":
         raise click.UsageError("Avro is written of JSON; leave --format raw out")
     if value_schema_file and schema_registry_url:
@@ -86,7 +89,7 @@ def command(
             key,
             _unescaped(key_separator),
             _unescaped(delimiter),
-            list(key_values("-H", headers).items()),
+            _headers(headers),
             partition,
             timestamp,
             tombstone,
@@ -95,7 +98,7 @@ def command(
             value_schema_file,
             schema_registry_url,
             subject or f"{topic}-value",
-            "json" if is_json else "text" if verbose else None,
+            report or ("text" if verbose else None),
             progress,
         )
     )
@@ -110,4 +113,17 @@ def _unescaped(text: str | None) -> bytes | None:
         found = found.replace(written, meant)
     if not found:
         raise click.UsageError("a separator cannot be empty; give one character or more")
-    return found.encode()
+    return found.encode(errors="surrogateescape")
+
+
+def _headers(given: tuple[str, ...]) -> list[tuple[str, str]]:
+    """In their order, and all of those that have one name. Raises click.UsageError."""
+    found = []
+    for pair in given:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise click.UsageError(f"-H {pair} is no name=value; write it as -H name=value")
+        if name.encode(errors="ignore").decode() != name:
+            raise click.UsageError(f"-H {pair!r}: the name of a header is text in UTF-8; take another")
+        found.append((name, value))
+    return found

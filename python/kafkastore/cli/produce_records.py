@@ -73,8 +73,9 @@ class Producer:
         self._options = options
         self._encode = _encoder(options)
         self._timestamp = None if options.timestamp is None else time_of(options.timestamp)
-        self._headers = [(name, value.encode()) for name, value in options.headers] or None
-        self._key = None if options.key is None else options.key.encode()
+        # what is no UTF-8 on the command line is written as it was typed
+        self._headers = [(name, value.encode(errors="surrogateescape")) for name, value in options.headers] or None
+        self._key = None if options.key is None else options.key.encode(errors="surrogateescape")
         self._failures: dict[str, int] = {}
         self._number = 0
         self._told_at = time.monotonic()
@@ -195,6 +196,8 @@ class Producer:
                 value = text if self._encode is None else self._encode(_parsed(text))
         except RecordError as error:
             raise RecordError(f"{place}: {error}") from None
+        except UnicodeEncodeError:
+            raise RecordError(f"{place}: it has half of a surrogate pair, which is no text") from None
         if options.has_tombstones and not value:
             value = None
         return (

@@ -41,7 +41,7 @@ def pattern_writer(pattern: str) -> Callable[[ReadRecord], bytes]:
     for found in PIECES.finditer(pattern):
         letter, escape = found["letter"], found["escape"]
         if found["text"] is not None:
-            pieces.append(_constant(found["text"].encode()))
+            pieces.append(_constant(found["text"].encode(errors="surrogateescape")))
         elif letter == "%":
             pieces.append(_constant(b"%"))
         elif letter in LETTERS:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
-from kafkastore.errors import ErrorCode, KafkastoreError
+from kafkastore.errors import ConfigError, ErrorCode, KafkastoreError
 from kafkastore.interbroker.client import BrokerClient
 from kafkastore.interbroker.command_config import read_command_config
 from kafkastore.interbroker.unreachable import BrokerUnreachableError
@@ -65,12 +65,14 @@ class Brokers:
         return BrokerClient(host, port, self.client_id, dialer=self._dialer)
 
     async def _send(self, host: str, port: int, request: OutgoingRequest, timeout_ms: int = TIMEOUT_MS) -> Any:
-        """The answer of one broker. Raises :attr:`error`."""
+        """The answer of one broker. Raises :attr:`error`, and ConfigError for a name that cannot be sent."""
         client = self._clients.get((host, port))
         if client is None:
             client = self._clients[host, port] = self._connect(host, port)
         try:
             return await client.send(request, timeout_ms)
+        except UnicodeEncodeError as error:
+            raise ConfigError(f"{error.object!r} is no UTF-8, as all names in a cluster are; give another") from None
         except BrokerUnreachableError as error:
             raise self.error(error.client_message) from None
 

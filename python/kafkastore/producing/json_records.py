@@ -26,7 +26,7 @@ class RecordError(KafkastoreError):
 
 
 def record_of(line: bytes, encode: Callable[[Any], bytes | None]) -> Row:
-    """``encode`` makes bytes of a value. Raises RecordError."""
+    """``encode`` makes bytes of a value. Raises RecordError, and UnicodeEncodeError for half of a surrogate pair."""
     try:
         found = json.loads(line)
     except ValueError as error:
@@ -46,7 +46,14 @@ def plain_bytes(value: Any) -> bytes | None:
     """Text as it is, null as none, all else as JSON."""
     if value is None:
         return None
-    return (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)).encode()
+    if isinstance(value, str):
+        return value.encode()
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except UnicodeEncodeError:
+        raise
+    except ValueError:  # Python reads NaN, and 1e400 as infinite
+        raise RecordError("it has a number that JSON has not: NaN, or one that is too large") from None
 
 
 def time_of(value: Any) -> int:
@@ -80,6 +87,8 @@ def _headers(given: Any) -> list[tuple[str, bytes | None]] | None:
     rows = [{"key": name, "value": value} for name, value in given.items()] if isinstance(given, dict) else given
     if not isinstance(rows, list) or not all(isinstance(row, dict) and isinstance(row.get("key"), str) for row in rows):
         raise RecordError('its headers are neither an object nor a list of {"key": ..., "value": ...}')
+    for row in rows:
+        row["key"].encode()  # the producer takes text alone
     return [(row["key"], _bytes(row, "value")) for row in rows]
 
 

@@ -53,15 +53,15 @@ class LineParser:
         self.has_key, self.has_headers, self._ignores_errors = (
             given.get(key, "").strip().lower() == "true" for key in ("parse.key", "parse.headers", "ignore.error")
         )
-        self._key_separator = given["key.separator"].encode()
-        self._headers_end = given["headers.delimiter"].encode()
+        self._key_separator = given["key.separator"].encode(errors="surrogateescape")
+        self._headers_end = given["headers.delimiter"].encode(errors="surrogateescape")
         try:
             self._between_headers = re.compile(given["headers.separator"])
         except re.error as error:
             raise LineError(f"headers.separator {given['headers.separator']}: {error}") from None
         self._behind_name = given["headers.key.separator"]
         self._null = given.get("null.marker")
-        self._null_bytes = None if self._null is None else self._null.encode()
+        self._null_bytes = None if self._null is None else self._null.encode(errors="surrogateescape")
 
     @property
     def is_plain(self) -> bool:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 LOGGER: Final = "org.apache.kafka.tools.consumer.ConsoleConsumer"
 FOREVER_MS: Final = 3_600_000
+TIMEOUT: Final = "\norg.apache.kafka.common.errors.TimeoutException: no record came in time"
+"""Scripts look for the exception's name."""
 PROPERTIES: Final = """\
 print.timestamp, print.key, print.offset, print.epoch, print.partition, print.headers, print.value (true or false),
 key.separator, line.separator, headers.separator, null.literal, key.deserializer, value.deserializer,
@@ -130,7 +132,7 @@ class Printer:
             if not found:
                 if self._settings.timeout_ms == FOREVER_MS:
                     continue
-                log_error("Error processing message, terminating consumer process: no record came in time", LOGGER)
+                log_error(f"Error processing message, terminating consumer process: {TIMEOUT}", LOGGER)
                 return
             try:
                 for fetched in found:

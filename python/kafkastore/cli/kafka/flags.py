@@ -71,11 +71,25 @@ class Flags(argparse.ArgumentParser):
             f"-{word}" if word[:1] == "-" != word[1:2] and f"-{word.partition('=')[0]}" in known else word
             for word in arguments
         ]
-        found, others = self.parse_known_args(words)
+        found, others = self.parse_known_args(self._with_values(words))
         for word in others:
             if word.startswith("-") and len(word) > 1:
                 raise FlagsError(f"{word.partition('=')[0].lstrip('-')} is not a recognized option")
         return found
+
+    def _with_values(self, words: Sequence[str]) -> list[str]:
+        """Joins flags and values that begin with ``-``, as names of topics and groups may: argparse would take those
+        for flags. What is a flag of the tool stays one."""
+        known = self._option_string_actions
+        joined: list[str] = []
+        for word in words:
+            before = known.get(joined[-1]) if joined else None
+            takes_word = before is not None and before.nargs is None
+            if takes_word and word.startswith("-") and word.partition("=")[0] not in known:
+                joined[-1] += f"={word}"
+            else:
+                joined.append(word)
+        return joined
 
     def asked(self, arguments: Sequence[str]) -> argparse.Namespace:
         """As :meth:`read`, of a tool that has to be told what to do. Raises FlagsError with its purpose for ``--help``

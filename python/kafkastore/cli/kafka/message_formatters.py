@@ -88,10 +88,10 @@ class TextFormatter:
         self._fields = _Fields(
             *(_is_true(configs.get(f"print.{name}", str(name == "value"))) for name in _Fields._fields)
         )
-        self._between = configs.get("key.separator", "\t").encode()
-        self._behind = configs.get("line.separator", "\n").encode()
-        self._between_headers = configs.get("headers.separator", ",").encode()
-        self._null = configs.get("null.literal", "null").encode()
+        self._between = configs.get("key.separator", "\t").encode(errors="surrogateescape")
+        self._behind = configs.get("line.separator", "\n").encode(errors="surrogateescape")
+        self._between_headers = configs.get("headers.separator", ",").encode(errors="surrogateescape")
+        self._null = configs.get("null.literal", "null").encode(errors="surrogateescape")
         self._key, self._value, self._header = (
             self._deserializer(configs, key)
             for key in ("key.deserializer", "value.deserializer", "headers.deserializer")
