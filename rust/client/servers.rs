@@ -5,6 +5,9 @@ pub type Server = (String, u16);
 
 const DEFAULT_PORT: &str = "9092";
 
+/// The host of `:9092`, as Java reads an empty name.
+const THIS_HOST: &str = "localhost";
+
 /// A part of `bootstrap.servers` that names no server, and what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoServer {
@@ -28,6 +31,7 @@ fn server_of(text: &str) -> Result<Server, NoServer> {
         fix,
     };
     let (host, port) = match text.rsplit_once(':') {
+        Some(("", port)) => (THIS_HOST, port),
         Some(parts) if !text.ends_with(']') => parts,
         _ => (text, DEFAULT_PORT),
     };

@@ -48,7 +48,7 @@ def test_open_transaction_ends_the_stable_offsets(apache_kafka: BrokerProcess, j
 
 
 @pytest.mark.parametrize(
-    "text", ["", ":9092", "host:", "host:0", "host:99999", "host:x", "a:1,,b:2", "::1", "fe80::1:9092", "[::1:9092"]
+    "text", ["", ":", "host:", "host:0", "host:99999", "host:x", "a:1,,b:2", "::1", "fe80::1:9092", "[::1:9092"]
 )
 def test_servers_that_are_none_are_named(text: str) -> None:
     with pytest.raises(ValueError, match="bootstrap_servers"):
@@ -56,7 +56,13 @@ def test_servers_that_are_none_are_named(text: str) -> None:
 
 
 def test_servers_are_host_and_port() -> None:
-    assert parse_servers("a, b:1,[::1]:2,[::1]") == [("a", 9092), ("b", 1), ("::1", 2), ("::1", 9092)]
+    assert parse_servers("a, b:1,:3,[::1]:2,[::1]") == [
+        ("a", 9092),
+        ("b", 1),
+        ("localhost", 3),
+        ("::1", 2),
+        ("::1", 9092),
+    ]
     assert parse_servers(["a:1"]) == [("a", 1)]
 
 

@@ -10,7 +10,7 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from tidy import apis_page, commands_page, figures, keys_page, layout, man_page, metrics_page
+from tidy import apis_page, commands_page, figures, keys_page, layout, man_page, metrics_page, runbooks_page
 from tidy.sources import ROOT
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ BLOCK = re.compile(r"(<!-- generated: ([a-z-]+); make docs -->\n)(.*?)(\n<!-- en
 
 BLOCKS: dict[str, Callable[[str], str]] = {
     "figures": lambda old: figures.table(figures.named_in(old)),
+    "runbooks": lambda _: runbooks_page.table(),
     "tree": lambda _: layout.tree(),
 }
 """By its name, what a block gets in the place of what stands in it; each stands on one page, whichever."""

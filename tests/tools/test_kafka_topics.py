@@ -36,6 +36,8 @@ LOOKS = [
     "--list --topic kt-a,kt-b",
     "--list --topic kt-none --exclude-internal",
     "--describe --topic kt[.-].*",
+    "--describe --topic kt-b,kt-h",
+    "--describe --topic kt-a,kt-b,kt.z",
     "--describe --topic kt[.-].* --partition-size-limit-per-response 3",
     "--describe --topic kt.* --topics-with-overrides",
     "--describe --topic kt.* --under-replicated-partitions",

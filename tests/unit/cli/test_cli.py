@@ -160,6 +160,12 @@ def test_output_that_cannot_be_written_ends_with_a_sentence(arguments: list[str]
     assert (ended.returncode, ended.stderr) == (1, sentence)
 
 
+@pytest.mark.parametrize("tool", ["kafka-topics", "kafka-log-dirs.sh"])
+def test_tool_of_kafkas_whose_output_nobody_reads_ends_as_if_somebody_did(tool: str) -> None:
+    ended = _ended(_closed_pipe, tool, "--version")
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
 @pytest.mark.parametrize("command", ["check", "spark"])
 def test_output_that_nobody_reads_ends_quietly(command: str) -> None:
     ended = _ended(_closed_pipe, command, "--help")

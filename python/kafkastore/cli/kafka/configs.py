@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkastore.cli.kafka import configs_clients as clients
 from kafkastore.cli.kafka.configs_command import ConfigCommand, ConfigCommandError, Entity
-from kafkastore.cli.kafka.flags import Flags, FlagsError
+from kafkastore.cli.kafka.flags import Flags, FlagsError, is_given
 from kafkastore.cli.kafka.java_order import hash_order
 from kafkastore.cli.kafka.run import ask, say
 from kafkastore.errors import KafkastoreError
@@ -104,11 +104,14 @@ def _command(given: argparse.Namespace) -> ConfigCommand:
         raise ConfigCommandError("--bootstrap-controller: brokers answer for controllers; give --bootstrap-server")
     if given.bootstrap_server is None:
         raise ConfigCommandError("Either --bootstrap-server or --bootstrap-controller must be specified.")
-    of_types = [*(given.entity_type or ()), *(kind for one, kind in {**NAMED, **DEFAULTS}.items() if _has(given, one))]
+    of_types = [
+        *(given.entity_type or ()),
+        *(kind for one, kind in {**NAMED, **DEFAULTS}.items() if is_given(given, one)),
+    ]
     names = [
         *(given.entity_names or ()),
-        *(getattr(given, one) for one in NAMED if _has(given, one)),
-        *("" for one in DEFAULTS if _has(given, one)),
+        *(getattr(given, one) for one in NAMED if is_given(given, one)),
+        *("" for one in DEFAULTS if is_given(given, one)),
     ]
     _check_entities(given, of_types, names)
     entities = [Entity(kind, names[at] if at < len(names) else None) for at, kind in enumerate(of_types)]
@@ -119,10 +122,6 @@ def _command(given: argparse.Namespace) -> ConfigCommand:
     if given.alter and any(one.name is None for one in entities):
         raise ConfigCommandError("An entity name must be specified for every entity type")
     return ConfigCommand(entities, added, removed, given.all)
-
-
-def _has(given: argparse.Namespace, name: str) -> bool:
-    return getattr(given, name) not in (None, False)
 
 
 def _check_entities(given: argparse.Namespace, of_types: list[str], names: list[str]) -> None:
@@ -140,7 +139,7 @@ def _check_entities(given: argparse.Namespace, of_types: list[str], names: list[
         raise ConfigCommandError("At least one entity type must be specified")
     if len(of_types) > 1 and set(of_types) != {"users", "clients"}:
         raise ConfigCommandError("Only 'users' and 'clients' entity types may be specified together")
-    if (given.entity_type or given.entity_names) and any(_has(given, one) for one in {**NAMED, **DEFAULTS}):
+    if (given.entity_type or given.entity_names) and any(is_given(given, one) for one in {**NAMED, **DEFAULTS}):
         raise ConfigCommandError(
             "--entity-{type,name,default} should not be used in conjunction with specific entity flags"
         )

@@ -6,7 +6,6 @@ the brokers.
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -110,6 +109,7 @@ class Printer:
     def __init__(self, settings: Settings) -> None:
         self.count = 0
         self._settings = settings
+        sys.stdout.flush()  # what is said of flags stands before the records
         self._out = sys.stdout.buffer
 
     def run(self) -> None:
@@ -122,7 +122,7 @@ class Printer:
             reader.close(is_done=is_done)
 
     def _print_all(self, reader: Reader) -> None:
-        from kafkastore.cli.kafka.run import log_error
+        from kafkastore.cli.kafka.run import drop_stdout, log_error
         from kafkastore.consuming.readers import MOST_RECORDS
 
         most = self._settings.most
@@ -140,7 +140,7 @@ class Printer:
                 self._out.flush()
             except BrokenPipeError:
                 sys.stderr.write("Unable to write to standard out, closing consumer.\n")
-                _drop_stdout()
+                drop_stdout()
                 return
 
     def _print(self, fetched: FetchedRecords) -> None:
@@ -163,13 +163,6 @@ class Printer:
                 if not self._settings.skips_errors:
                     raise PrintingError(str(error)) from None
                 log_error(f"Error processing message, skipping this message: {error}", LOGGER)
-
-
-def _drop_stdout() -> None:
-    """What is still to be written goes nowhere: that nobody reads it is no failure of this tool."""
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, sys.stdout.fileno())
-    os.close(null)
 
 
 def _reader(settings: Settings) -> Reader:

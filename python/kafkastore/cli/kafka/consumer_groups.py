@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkastore.cli.kafka.flags import Flags, FlagsError, is_given
+from kafkastore.cli.kafka.flags import Flags, FlagsError, is_given, split_list
 from kafkastore.cli.kafka.java_order import hash_order
 from kafkastore.cli.kafka.run import KAFKA_VERSION, ask, java_text, say
 from kafkastore.errors import ConfigError, ErrorCode, KafkastoreError
@@ -155,7 +155,7 @@ def _values(text: str | None, known: Collection[str], what: str) -> list[str]:
     if not text:
         return []
     by_lower = {one.lower(): one for one in known}
-    given = [one.strip().lower() for one in text.split(",")]
+    given = [one.strip().lower() for one in split_list(text)]
     if not all(one in by_lower for one in given):
         word = f"{what}s" if what == "state" else what
         raise FlagsError(f"Invalid {what} list '{text}'. Valid {word} are: {', '.join(known)}")

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kafkastore.cli.kafka.flags import Flags, is_given
+from kafkastore.cli.kafka.flags import Flags, is_given, split_list
 from kafkastore.errors import KafkastoreError
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def main(arguments: Sequence[str]) -> int:
         ".snapshot": dump_snapshot,
     }
     try:
-        for name in given.files.split(","):
+        for name in split_list(given.files):
             path = Path(name)
             sys.stdout.write(f"Dumping {name}\n")
             if path.suffix in SEGMENTS:

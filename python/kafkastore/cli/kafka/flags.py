@@ -120,6 +120,15 @@ class Flags(argparse.ArgumentParser):
         sys.stderr.write(f"{why}\n{self.format_help()}")
 
 
+def split_list(text: str) -> list[str]:
+    """The parts of a list by comma, without empty ones at its end, as Java splits it: ``0,1,`` has two."""
+    parts = text.split(",")
+    while len(parts) > 1 and not parts[-1]:
+        parts.pop()
+    return parts
+
+
 def is_given(flags: argparse.Namespace, name: str) -> bool:
     """Whether a flag is on the command line."""
-    return getattr(flags, name.replace("-", "_")) not in (None, False)
+    value = getattr(flags, name.replace("-", "_"))
+    return value is not None and value is not False  # 0 is given

@@ -7,7 +7,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafkastore.cli.kafka.flags import Flags, FlagsError
+from kafkastore.cli.kafka.flags import Flags, FlagsError, split_list
 from kafkastore.cli.kafka.run import KAFKA_VERSION, ask, java_text, say
 from kafkastore.errors import ConfigError, KafkastoreError
 
@@ -116,7 +116,7 @@ def _rules(given: Namespace) -> list[Rule]:
         return [Rule(_topic(given.topic), _numbers(given.partitions))]
     if given.topic is not None or given.partitions is not None:
         raise ConfigError("--topic-partitions cannot be used with --topic or --partitions")
-    return [_rule(one) for one in given.topic_partitions.split(",")]
+    return [_rule(one) for one in split_list(given.topic_partitions)]
 
 
 def _rule(text: str) -> Rule:
@@ -139,7 +139,7 @@ def _topic(text: str | None) -> re.Pattern[str]:
 
 def _numbers(text: str | None) -> list[int]:
     try:
-        return [int(one) for one in text.split(",")] if text else []
+        return [int(one) for one in split_list(text)] if text else []
     except ValueError:
         raise ConfigError(
             f"--partitions expects a comma separated list of numeric partition ids, but received: {text}"

@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from kafkastore.cli.kafka.flags import split_list
 from kafkastore.errors import KafkastoreError
 
 if TYPE_CHECKING:
@@ -84,10 +85,11 @@ def read_topics(path: str) -> list[str]:
 
 def read_brokers(text: str) -> list[int]:
     """``--broker-list``. Raises KafkastoreError."""
-    for node in text.split(","):
+    nodes = split_list(text)
+    for node in nodes:
         if not node.lstrip("-").isdecimal():
             raise KafkastoreError(f'For input string: "{node}"')
-    found = list(map(int, text.split(",")))
+    found = list(map(int, nodes))
     if twice := _twice(found):
         raise KafkastoreError(f"Broker list contains duplicate entries: {_java_list(twice)}")
     return found

@@ -6,6 +6,7 @@ the exit status.
 
 from __future__ import annotations
 
+import os
 import sys
 from datetime import datetime
 from importlib import import_module
@@ -29,7 +30,18 @@ SUFFIX: Final = ".sh"
 
 
 def run(tool: str, arguments: list[str]) -> int:
-    """The exit status of a tool, whose name may end in ``.sh``."""
+    """The exit status of a tool, whose name may end in ``.sh``. When nobody reads what it prints (``| head``) it ends
+    as if somebody did: so do Kafka's, and scripts with ``pipefail`` count on it."""
+    status = 0
+    try:
+        status = _run(tool, arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        drop_stdout()
+    return status
+
+
+def _run(tool: str, arguments: list[str]) -> int:
     name = module_of(tool)
     path = f"{__package__}.{name}"
     module = import_module(path) if name.isidentifier() and find_spec(path) else None
@@ -48,6 +60,13 @@ def run(tool: str, arguments: list[str]) -> int:
         sys.stderr.write(f"{error}\n")
         return 1
     return status
+
+
+def drop_stdout() -> None:
+    """What is still to be written goes nowhere: that nobody reads it is no failure of a tool."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
+    os.close(null)
 
 
 def module_of(tool: str) -> str:

@@ -6,8 +6,8 @@ import re
 import sys
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafkastore.cli.kafka.flags import Flags, FlagsError, is_given
-from kafkastore.cli.kafka.java_order import hash_order
+from kafkastore.cli.kafka.flags import Flags, FlagsError, is_given, split_list
+from kafkastore.cli.kafka.java_order import hash_order, java_hash, map_order, sized
 from kafkastore.cli.kafka.run import KAFKA_VERSION, ask, log_error, say
 from kafkastore.errors import KafkastoreError
 
@@ -169,7 +169,7 @@ def _assignment(text: str | None) -> list[list[int]]:
     if not text:
         return []
     try:
-        found = [[int(node) for node in of_partition.split(":")] for of_partition in text.split(",")]
+        found = [[int(node) for node in of_partition.split(":")] for of_partition in split_list(text)]
     except ValueError:
         raise CommandError(f"--replica-assignment {text}: write node ids as 1:2,2:3") from None
     for number, nodes in enumerate(found):
@@ -296,7 +296,8 @@ async def _described(client: AdminClient, given: argparse.Namespace) -> list[Top
     for one in described.values():
         if not isinstance(one, TopicDescription):
             raise one
-    return [one for name in hash_order(names) if isinstance(one := described[name], TopicDescription)]
+    order = map_order(names, java_hash, sized(len(names)))
+    return [one for name in order if isinstance(one := described[name], TopicDescription)]
 
 
 def _topic_id(text: str | None) -> bytes | None:
