@@ -130,6 +130,12 @@ def test_signal_ends_a_cluster_and_a_named_directory_is_kept(tmp_path: Path) -> 
         ("a.toml", 'brokers = "3"', 'brokers="3" is no number'),
         ("a.toml", "[[topics]]\npartitions = 3", "give a table with name"),
         ("a.toml", '[[topics]]\nname = "t"\nparts = 3', "parts is no key; give name"),
+        ("a.toml", "[[topics]]\nname = 1", "topics: name=1 is no text"),
+        ("a.toml", '[[topics]]\nname = "t"\npartitions = 2147483648', "partitions=2147483648 is no number"),
+        ("a.toml", "brokers = -1", "brokers=-1 is no number of brokers"),
+        ("a.toml", "[users]\na = 1", "users: a=1 is no text"),
+        ("a.json", "[" * 100_000, "is no JSON: it nests too deeply"),
+        ("a.toml", "a = " + "[" * 10_000, "is no TOML: it nests too deeply"),
         ("a.toml", '[[acls]]\nprincipal = "User:a"', r"acls need \[users\]"),
     ],
 )

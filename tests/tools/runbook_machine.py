@@ -80,13 +80,13 @@ def prepare(folder: str) -> None:
     for path in (Path("/tmp"), Path("/opt"), Path("/var/lib")):
         _cover(path)
     programs = HOME / "programs"
-    for place in (Path("/opt/kafka"), Path("/opt/bitnami/kafka")):
-        place.mkdir(parents=True)
+    bitnami, kafka = Path("/opt/bitnami"), Path("/var/lib/kafka")
+    for place in (Path("/opt/kafka"), bitnami, LOGS, kafka):
+        place.unlink(missing_ok=True)  # a link to what this machine has there
+        place.mkdir()
+    (bitnami / "kafka").mkdir()
+    for place in (Path("/opt/kafka"), bitnami / "kafka"):
         (place / "bin").symlink_to(programs)
-    LOGS.mkdir()
-    kafka = Path("/var/lib/kafka")
-    kafka.unlink(missing_ok=True)
-    kafka.mkdir()
     (kafka / "data").symlink_to(LOGS)
 
 

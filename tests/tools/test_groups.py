@@ -119,6 +119,8 @@ REFUSED = [
     ("groups reset gv-none --to latest", "has no offsets; name topics with -t"),
     ("groups reset gv-empty --to nowhere", "--to nowhere is no offset"),
     ("groups reset gv-empty --to-time yesterday", "yesterday is no time"),
+    (f"groups reset gv-empty --to-time {1 << 63}", "is later than any time"),
+    ("groups reset gv-empty --to-time 99999d", "99999d is before 1970"),
     ("groups reset gv-empty --to latest -t gv-nothing", "topic gv-nothing: This server does not host"),
     ("groups reset gv-empty --to latest --by 3", "give one of --to"),
     ("groups reset gv-empty --from-file /nowhere", "cannot be read"),
@@ -132,6 +134,20 @@ REFUSED = [
     ("transactions abort gv-first:0 3", "no transaction that begins at 3 is open in gv-first:0"),
     ("transactions abort gv-first 3", "write it as topic:0"),
 ]
+
+
+def test_brokers_that_do_not_answer_are_told_at_once() -> None:
+    begin = time.monotonic()
+    result = ours("groups", "list", "-b", "127.0.0.1:1")
+    assert (result.exit, result.out) == (1, "")
+    assert "no broker answers (127.0.0.1:1: Connection refused)" in result.err
+    assert time.monotonic() - begin < 10.0
+
+
+def test_name_that_acts_on_a_terminal_is_shown_escaped(scene: Scene) -> None:
+    result = ours("groups", "reset", "gv-\x1b[2J", "--to", "latest", "-t", "gv-first", "-b", scene.bootstrap)
+    assert (result.exit, "\x1b" in result.err) == (0, False)
+    assert result.err.startswith("gv-\\x1b[2J: nothing is set yet")
 
 
 @pytest.mark.parametrize(("words", "why"), REFUSED)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 K = TypeVar("K")
+V = TypeVar("V")
 
 LIMIT_S: Final = 60.0
 """Kafka's default.api.timeout.ms: how long a request is sent again."""
@@ -42,6 +43,7 @@ WORK_MS: Final = 30_000
 GROUP_KEY: Final = 0
 TRANSACTION_KEY: Final = 1
 NONE: Final = ErrorCode.NONE
+NOT_ANSWERED: Final = "the broker's answer leaves it out"
 FIND_ONE: Final = 3
 """The last version of FindCoordinator for one key."""
 FIND_AT_ONCE: Final = 1000
@@ -229,7 +231,7 @@ class AdminClient(Brokers):
             (key, await self.ask_any("FindCoordinator", {"key_type": kind, "key": key}, highest=FIND_ONE))
             for key in keys[len(rows) :]
         ]
-        return {key: row.node_id for key, row in rows} | refusals(rows)
+        return complete(keys, {key: row.node_id for key, row in rows} | refusals(rows))
 
     async def ask_coordinator(
         self, kind: int, key: str, api: str, fields: Fields, *, lowest: int = 0, highest: int | None = None
@@ -281,6 +283,12 @@ class AdminClient(Brokers):
         asked = sorted((await self.cluster()).brokers) if nodes is None else list(nodes)
         answers = await asyncio.gather(*(self.ask_broker(node, api, fields, lowest=lowest) for node in asked))
         return dict(zip(asked, answers, strict=True))
+
+
+def complete(names: Iterable[K], answer: Mapping[K, V | KafkaError]) -> dict[K, V | KafkaError]:
+    """What an answer says of each name that was asked for; a broker that leaves one out has refused it."""
+    missing = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, NOT_ANSWERED)
+    return {name: answer.get(name, missing) for name in names}
 
 
 def refusals(rows: Iterable[tuple[K, Any]]) -> dict[K, KafkaError]:

@@ -47,10 +47,11 @@ async def ask_coordinators(
 
 
 async def ask_every_broker(client: AdminClient, api: str, fields: Fields, *, lowest: int = 0) -> dict[int, Any]:
-    """The answers of all brokers that are alive. Raises KafkaError, one that passes when a broker does not answer: it
-    may be gone, and its groups and transactions with the others soon."""
+    """The answers of all brokers that are alive. Raises AdminError when no server answers, and KafkaError, one that
+    passes when a broker does not answer: it may be gone, and its groups and transactions with the others soon."""
+    nodes = sorted((await client.cluster()).brokers)
     try:
-        return await client.of_every_broker(api, fields, lowest=lowest)
+        return await client.of_every_broker(api, fields, nodes, lowest=lowest)
     except KafkaError:
         raise
     except client.error as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kafkastore.admin.admin_client import QUIET, WORK_MS, KafkaError, check, refusals
+from kafkastore.admin.admin_client import QUIET, WORK_MS, KafkaError, check, complete, refusals
 from kafkastore.interbroker.cluster import UnsupportedApiError
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ async def topics_in_metadata(client: AdminClient, names: Sequence[str]) -> dict[
     answer = await client.ask_any("Metadata", fields)
     client.learn_cluster(answer)
     refused = refusals((topic.name, topic) for topic in answer.topics)
-    return {topic.name: refused.get(topic.name) or _described(topic) for topic in answer.topics}
+    return complete(names, {topic.name: refused.get(topic.name) or _described(topic) for topic in answer.topics})
 
 
 async def describe_topic_id(client: AdminClient, topic_id: bytes) -> TopicDescription:
@@ -124,7 +124,7 @@ async def _describe_by_partitions(
                 described = described._replace(partitions=before.partitions + described.partitions)
             found[topic.name] = described
         if answer.next_cursor is None:
-            return found
+            return complete(names, found)
         at = answer.next_cursor
         cursor = {"topic_name": at.topic_name, "partition_index": at.partition_index}
 

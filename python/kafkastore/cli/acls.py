@@ -12,7 +12,7 @@ from kafkastore.cli.cluster_options import cluster_options
 from kafkastore.cli.completion import TOPIC
 from kafkastore.cli.confirm import confirm, yes_option
 from kafkastore.cli.outcome import fail_if_refused
-from kafkastore.cli.output import Column, output_options, printable
+from kafkastore.cli.output import Column, output_options, printable, say
 from kafkastore.cli.principals import PRINCIPAL
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def add(cluster: ClusterSettings, resources: Resources, entries: Entries, dry_ru
     for one in wanted:
         if one not in refused:
             done = "is there" if one in there else "would be added" if dry_run else "added"
-            click.echo(f"{in_words(one)}: {done}")
+            say(f"{in_words(one)}: {done}")
     fail_if_refused({in_words(one): error for one, error in refused.items()})
 
 
@@ -199,7 +199,7 @@ def remove(
         return
     if dry_run:
         for one in meant:
-            click.echo(f"{in_words(one)}: would be removed")
+            say(f"{in_words(one)}: would be removed")
         return
     if not is_confirmed:
         for one in meant:
@@ -207,7 +207,7 @@ def remove(
     confirm(f"Remove {f'these {len(meant)} ACLs' if len(meant) > 1 else 'this ACL'}?", is_confirmed=is_confirmed)
     removed, refused = cluster.ask(lambda client: delete_acls(client, list(map(filter_of, meant))))
     for one in removed:
-        click.echo(f"{in_words(one)}: removed")
+        say(f"{in_words(one)}: removed")
     fail_if_refused({in_words(one): refused[filter_of(one)] for one in meant if filter_of(one) in refused})
 
 

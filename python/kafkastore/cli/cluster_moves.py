@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import click
+
 from kafkastore.admin.admin_client import AdminError
 from kafkastore.admin.balance import Plan, plan_added, plan_balanced, plan_removed
 from kafkastore.admin.cluster_client import ClusterClient, names_of
@@ -51,10 +53,9 @@ def run(verb: str, options: MoveOptions) -> None:
     try:
         asyncio.run(_run(verb, options))
     except KeyboardInterrupt:
-        sys.stderr.write(
-            f"\nkafkastore cluster {verb}: stopped; what moves goes on: run the same again, or kafkastore cluster "
-            "cancel\n"
-        )
+        path = click.get_current_context().command_path
+        noun = path.rpartition(" ")[0]
+        sys.stderr.write(f"\n{path}: stopped; what moves goes on: run the same again, or {noun} cancel\n")
         raise
 
 
@@ -269,9 +270,7 @@ def _text_of(name: str) -> str:
             return file.read(MAX_FILE_BYTES).decode()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
-        raise AdminError(
-            f"--reassignment-json-file {name} cannot be read ({reason}); give a reassignment file"
-        ) from None
+        raise AdminError(f"{name} cannot be read ({reason}); give a reassignment file") from None
 
 
 def _listed(nodes: object) -> str:

@@ -9,7 +9,7 @@ import click
 from kafkastore.cli.cluster_options import cluster_options, key_values
 from kafkastore.cli.configs_words import KINDS, name_of, resource_of, source_in_words
 from kafkastore.cli.outcome import fail_if_refused
-from kafkastore.cli.output import Column, output_options, shown
+from kafkastore.cli.output import Column, output_options, say, shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -260,4 +260,4 @@ def _change(cluster: ClusterSettings, resource: ConfigResource, changes: list[Co
             what = f"{verb} {HIDDEN if secret else shown(one.value)}"
         else:
             what = f"{verb} changed by {shown(one.value)}"
-        click.echo(f"{name_of(resource)}: {one.name} {what}{was}")
+        say(f"{name_of(resource)}: {one.name} {what}{was}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import click
@@ -12,6 +13,7 @@ from kafkastore.cli.completion import TOPIC
 if TYPE_CHECKING:
     from kafkastore.cli.cluster_options import ClusterSettings
 
+NUMBERS = re.compile(r"(\d{1,10})(?:-(\d{1,10}))?", re.ASCII)
 FORMATS = ("text", "json", "jsonl", "raw")
 VALUE_FORMATS = ("json", "avro", "protobuf", "csv")
 EPILOG = """\
@@ -108,12 +110,13 @@ def command(
     )
 
 
-def numbers_of(given: tuple[str, ...]) -> frozenset[int] | None:
-    """``0,3,5-7`` as numbers; None where nothing is given."""
-    found: set[int] = set()
+def numbers_of(given: tuple[str, ...]) -> tuple[range, ...] | None:
+    """``0,3,5-7`` as ranges; None where nothing is given."""
+    found = []
     for word in ",".join(given).split(",") if given else ():
-        first, dash, last = word.partition("-")
-        if not first.isdigit() or (dash and not last.isdigit()):
+        written = NUMBERS.fullmatch(word)
+        first, last = (int(one or written[1]) for one in written.groups()) if written else (1, 0)
+        if first > last:
             raise click.UsageError(f"--partition {word} is no number and no range; give 3, 0,3 or 0-3")
-        found |= set(range(int(first), int(last or first) + 1))
-    return frozenset(found) if given else None
+        found.append(range(first, last + 1))
+    return tuple(found) if given else None

@@ -14,7 +14,7 @@ import click
 
 from kafkastore.admin.offsets import LATEST
 from kafkastore.cli import record_text
-from kafkastore.cli.output import printable
+from kafkastore.cli.output import printable, printable_json
 from kafkastore.cli.record_text import ReadRecord
 from kafkastore.consuming.offset_ranges import Bound, offset_range, resolve
 from kafkastore.consuming.readers import GroupReader, TopicReader, Topics
@@ -43,7 +43,7 @@ class ConsumeOptions(NamedTuple):
     topics: tuple[str, ...]
     is_regex: bool
     offset: str
-    partitions: frozenset[int] | None
+    partitions: tuple[range, ...] | None
     limit: int | None
     is_ending: bool
     group: str | None
@@ -202,11 +202,12 @@ class Printer:
             (topic, number)
             for topic, count in counts.items()
             for number in range(count)
-            if asked is None or number in asked
+            if asked is None or any(number in one for one in asked)
         ]
-        absent = [] if asked is None else sorted(asked - {number for _, number in partitions})
+        last = max(counts.values(), default=0) - 1
+        absent = [max(one.start, last + 1) for one in asked or () if one[-1] > last]
         if absent and counts:
-            raise ConfigError(f"--partition {absent[0]}: no topic has that partition; see kafkastore topics list")
+            raise ConfigError(f"--partition {min(absent)}: no topic has that partition; see kafkastore topics list")
         wanted = offset_range(options.offset)
         new = [one for one in partitions if one not in self._starts]
 
@@ -234,10 +235,10 @@ def _topics(options: ConsumeOptions) -> Topics:
 
 
 def _writer(options: ConsumeOptions) -> Callable[[ReadRecord], bytes]:
-    if options.format == "jsonl":
-        return record_text.json_line
-    if options.format == "json":
-        return lambda one: record_text.json_line(one)[:-1]
+    if options.format in ("json", "jsonl"):
+        end = b"\n" if options.format == "jsonl" else b""
+        show = printable_json if sys.stdout.isatty() else str
+        return lambda one: show(record_text.json_text(one)).encode() + end
     if options.format == "raw":
         return record_text.value_bytes
     write = record_text.pattern_writer(options.pattern or record_text.VALUE_LINE)

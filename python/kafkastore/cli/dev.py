@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 import click
 
 from kafkastore.cli.cluster_options import key_values
+
+PARTITIONS: Final = re.compile(r"0*[1-9]\d{0,8}", re.ASCII)
 
 
 @click.command("dev")
@@ -50,6 +55,6 @@ def command(
 
 def _topic(text: str) -> tuple[str, int]:
     name, colon, count = text.partition(":")
-    if colon and not (count.isascii() and count.isdigit() and int(count) > 0):
+    if colon and PARTITIONS.fullmatch(count) is None:
         raise click.UsageError(f"-t {text} has no number of partitions; write it as -t orders:3")
     return name, int(count) if colon else 1

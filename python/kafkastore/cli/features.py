@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from kafkastore.cli.cluster_options import cluster_options, key_values
 from kafkastore.cli.outcome import fail_if_refused
-from kafkastore.cli.output import Column, output_options
+from kafkastore.cli.output import Column, output_options, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from kafkastore.cli.cluster_options import ClusterSettings
     from kafkastore.cli.output import Output
 
+LEVEL: Final = re.compile(r"0*\d{1,4}", re.ASCII)
 FEATURES = (
     Column("feature"),
     Column("level", is_number=True),
@@ -98,7 +100,7 @@ def _levels(pairs: tuple[str, ...], release: str | None, *, skips_zero: bool) ->
         levels = {METADATA_FEATURE: level, **others}
     for name, text in key_values("a feature", pairs).items():
         named = level_of(text) if name == METADATA_FEATURE else None
-        if named is None and not text.isdecimal():
+        if named is None and LEVEL.fullmatch(text) is None:
             raise click.UsageError(f"{name}={text} has no number as its level; features list has the levels")
         levels[name] = int(text) if named is None else named
     if not levels:
@@ -113,7 +115,7 @@ def _change(cluster: ClusterSettings, levels: dict[str, int], kind: int, dry_run
     refused = cluster.ask(lambda client: update_features(client, levels, kind, validate_only=dry_run))
     for name, level in sorted(levels.items()):
         if name not in refused:
-            click.echo(f"{name}: {'would go' if dry_run else 'went'} from {before.get(name, 0)} to {level}")
+            say(f"{name}: {'would go' if dry_run else 'went'} from {before.get(name, 0)} to {level}")
     fail_if_refused({name: error.client_message for name, error in refused.items()})
 
 

@@ -10,7 +10,7 @@ from kafkastore.cli.cluster_options import cluster_options
 from kafkastore.cli.completion import GROUP
 from kafkastore.cli.groups_reset import delete_offsets, reset
 from kafkastore.cli.outcome import fail_if_refused
-from kafkastore.cli.output import Column, output_options
+from kafkastore.cli.output import Column, output_options, say
 from kafkastore.cli.watching import shown_again, watch_option
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def delete(cluster: ClusterSettings, names: tuple[str, ...], dry_run: bool) -> N
     )
     for name in dict.fromkeys(names):
         if name not in refused:
-            click.echo(f"{name}: {'would be deleted' if dry_run else 'deleted'}")
+            say(f"{name}: {'would be deleted' if dry_run else 'deleted'}")
     fail_if_refused(refused)
 
 
@@ -170,7 +170,7 @@ def remove_member(cluster: ClusterSettings, group: str, members: tuple[str, ...]
         raise click.UsageError("name members of the group, or give --all")
     removed, refused = cluster.ask(lambda client: _remove(client, group, members, is_dry=dry_run))
     for name in removed:
-        click.echo(f"{name}: {'would be removed' if dry_run else 'removed'}")
+        say(f"{name}: {'would be removed' if dry_run else 'removed'}")
     fail_if_refused(refused)
 
 

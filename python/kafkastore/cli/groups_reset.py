@@ -10,7 +10,7 @@ import click
 from kafkastore.cli.cluster_options import cluster_options
 from kafkastore.cli.completion import GROUP, TOPIC
 from kafkastore.cli.outcome import fail_if_refused
-from kafkastore.cli.output import Column, output_options
+from kafkastore.cli.output import Column, output_options, say
 from kafkastore.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -77,9 +77,9 @@ def reset(
     preview = cluster.ask(lambda client: _reset(client, group, scope, way, from_file, is_dry=not execute))
     output.rows(COLUMNS, [_row(preview, key) for key in sorted(preview.reset.offsets)])
     if not execute:
-        click.echo(f"{group}: nothing is set yet; --execute sets these offsets", err=True)
+        say(f"{group}: nothing is set yet; --execute sets these offsets", err=True)
     else:
-        click.echo(f"{group}: {len(preview.reset.offsets) - len(preview.refused)} offsets set", err=True)
+        say(f"{group}: {len(preview.reset.offsets) - len(preview.refused)} offsets set", err=True)
     fail_if_refused({f"{topic}-{number}": why for (topic, number), why in preview.refused.items()})
 
 
@@ -87,7 +87,7 @@ def _way(group: str, to: str | None, to_time: str | None, by: int | None, from_f
     """Raises ConfigError."""
     from kafkastore.admin import offset_resets
     from kafkastore.cli.offset_files import read_offsets
-    from kafkastore.cli.times import time_ms
+    from kafkastore.cli.times import DIGITS, time_ms
 
     if to_time is not None:
         return offset_resets.to_time(time_ms(to_time))
@@ -111,7 +111,7 @@ def _way(group: str, to: str | None, to_time: str | None, by: int | None, from_f
             "latest": offset_resets.to_latest,
             "current": offset_resets.to_current,
         }[to]
-    if to is None or not (to.isascii() and to.isdecimal()):
+    if to is None or DIGITS.fullmatch(to) is None:
         raise ConfigError(f"--to {to} is no offset; give {', '.join(WORDS)} or a number")
     return offset_resets.to_offset(int(to))
 
@@ -189,7 +189,7 @@ def delete_offsets(cluster: ClusterSettings, group: str, topics: tuple[str, ...]
     scope = [topic_partitions(one) for one in topics]
     deleted, refused = cluster.ask(lambda client: _delete(client, group, scope, is_dry=dry_run))
     for topic, number in deleted:
-        click.echo(f"{topic}-{number}: {'would be deleted' if dry_run else 'deleted'}")
+        say(f"{topic}-{number}: {'would be deleted' if dry_run else 'deleted'}")
     fail_if_refused({f"{topic}-{number}": why for (topic, number), why in refused.items()})
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from kafkastore.cli.option_types import Seconds
 from kafkastore.cli.outcome import FailedError
 from kafkastore.cli.scan_sentences import error_sentence, option_names
 from kafkastore.loading.codecs import CODECS
@@ -60,7 +61,7 @@ class LoadOptions(NamedTuple):
 @click.option(
     "--timeout",
     metavar="SECONDS",
-    type=float,
+    type=Seconds(),
     default=300.0,
     show_default=True,
     help="How long a broker may take to confirm.",

@@ -12,7 +12,7 @@ from kafkastore.cli.cluster_options import cluster_options
 from kafkastore.cli.completion import TOPIC
 from kafkastore.cli.option_types import SIZE
 from kafkastore.cli.outcome import fail_if_refused
-from kafkastore.cli.output import Column, output_options
+from kafkastore.cli.output import Column, output_options, say
 from kafkastore.cli.progress import Bar, Reading, progress_option
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def move(
         sizes = await _moving(client, wanted, broker, directory)
         if dry_run or not sizes:
             for one, size in sorted(sizes.items()):
-                click.echo(f"{_name(one)}: would move to {directory}, {size:,} bytes")
+                say(f"{_name(one)}: would move to {directory}, {size:,} bytes")
             return {}
         if throttle is not None:
             await _throttle(client, broker, str(throttle))
@@ -170,7 +170,7 @@ def move(
             if throttle is not None:
                 await _throttle(client, broker, None)
         for one, size in sorted(going.items()):
-            click.echo(f"{_name(one)}: {'moves' if no_wait else 'moved'} to {directory}, {size:,} bytes")
+            say(f"{_name(one)}: {'moves' if no_wait else 'moved'} to {directory}, {size:,} bytes")
         return refused
 
     fail_if_refused(cluster.ask(moved))
@@ -206,7 +206,7 @@ async def _moving(client: AdminClient, wanted: Sequence[Any], broker: int, direc
             if path != directory:
                 found[Replica(broker, topic, number)] = size
             else:
-                click.echo(f"{topic}:{number}: is there", err=True)
+                say(f"{topic}:{number}: is there", err=True)
     return found
 
 

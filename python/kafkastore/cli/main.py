@@ -19,6 +19,9 @@ ENDED_BY_SIGNAL: Final = 128
 FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Errors of a file or a disk that takes no more."""
 
+NO_UTF8: Final = "what is given has a text that is not UTF-8; write it in UTF-8"
+"""It is not shown: it may be a password."""
+
 MISUSED: Final = 2
 """The exit status of a command line that is not understood."""
 
@@ -100,6 +103,9 @@ def _clicked(given: list[str]) -> int:
     except KafkastoreError as error:
         _tell(path_of(given), option_names(error.client_message))
         return 1
+    except UnicodeEncodeError:
+        _tell(path_of(given), NO_UTF8)
+        return MISUSED
     return status if isinstance(status, int) else 0
 
 
@@ -154,6 +160,8 @@ def _keep_standard_descriptors() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+    if sys.stdin is None:
+        sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
     if sys.stdout is None:
         sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
     if sys.stderr is None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kafkastore.cli.cluster_options import cluster_options
+from kafkastore.cli.option_types import Seconds
 from kafkastore.cli.outcome import FailedError, fail_if_refused
 from kafkastore.cli.progress import progress_option
 
@@ -115,11 +116,11 @@ def plan(
 @click.option("--until-caught-up", is_flag=True, help="End when everything is mirrored that there is.")
 @click.option("--cut-over", is_flag=True, help="End when the source is quiet and the target has everything.")
 @click.option(
-    "--stable-for", metavar="SECONDS", type=click.FloatRange(0), default=10.0, show_default=True,
+    "--stable-for", metavar="SECONDS", type=Seconds(0), default=10.0, show_default=True,
     help="How long nothing may be written for the source to be quiet.",
 )  # fmt: skip
 @click.option(
-    "--interval", metavar="SECONDS", type=click.FloatRange(min=0.1), default=5.0, show_default=True,
+    "--interval", metavar="SECONDS", type=Seconds(min=0.1), default=5.0, show_default=True,
     help="Between two reports of progress; groups are set twice as seldom.",
 )  # fmt: skip
 @click.option(

@@ -16,6 +16,8 @@ else:
     OptionType = click.ParamType  # before click 8.4 it is not generic
 
 UNITS: Final = {"": 1, "k": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+MOST_DIGITS: Final = 18
+YEAR_S: Final = 366 * 86_400
 SIZE_TEXT: Final = re.compile(r"(\d{1,15})([kMGT]?)", re.ASCII)
 
 
@@ -35,6 +37,8 @@ class _OffsetOrTime(OptionType):
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> int | datetime:
         if value.isascii() and value.isdigit():
+            if len(value) > MOST_DIGITS:
+                self.fail(f"{value} is larger than any offset", param, ctx)
             return int(value)
         try:
             return moment_of(value, "is neither an offset nor a time")
@@ -50,6 +54,16 @@ class _Size(OptionType):
         if match is None or int(match[1]) == 0:
             self.fail(f"{value!r} is no size; give bytes, or a number with k, M, G or T (1024), as 128M", param, ctx)
         return int(match[1]) * UNITS[match[2]]
+
+
+class Seconds(click.FloatRange):
+    """So many, and no more than a year."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        found: float = super().convert(value, param, ctx)
+        if not found <= YEAR_S:
+            self.fail(f"{value} is no number of seconds up to a year", param, ctx)
+        return found
 
 
 class _Columns(OptionType):
@@ -76,6 +90,9 @@ class _Pair(OptionType):
         return name, rest
 
 
+MOST_PARTITIONS: Final = (1 << 31) - 1
+"""What a request has room for."""
+PARTITION: Final = click.IntRange(0, MOST_PARTITIONS)
 OFFSET_OR_TIME: Final = _OffsetOrTime()
 SIZE: Final = _Size()
 COLUMNS: Final = _Columns()

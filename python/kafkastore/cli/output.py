@@ -1,8 +1,8 @@
 """What commands print: tables for eyes, JSON and its like for programs.
 
 rich draws a table on a terminal, within its width and in colours; everywhere else a table is plain lines, aligned, a
-row a line. Text of a cluster is shown with its control characters escaped, and in JSON as it is. Progress and what
-went wrong go to stderr.
+row a line. Text of a cluster is shown with its control characters escaped, and in JSON as it is, but for a terminal.
+Progress and what went wrong go to stderr.
 """
 
 from __future__ import annotations
@@ -53,11 +53,12 @@ class Output(NamedTuple):
 
     def objects(self, found: Iterable[dict[str, Any]]) -> None:
         """Prints objects as JSON: an array, or a line for each."""
+        show = printable_json if sys.stdout.isatty() else str
         if self.format == "jsonl":
             for one in found:
-                click.echo(json.dumps(one, ensure_ascii=False))
+                click.echo(show(json.dumps(one, ensure_ascii=False)))
             return
-        click.echo(json.dumps(list(found), ensure_ascii=False, indent=2))
+        click.echo(show(json.dumps(list(found), ensure_ascii=False, indent=2)))
 
     @property
     def is_table(self) -> bool:
@@ -90,6 +91,16 @@ def shown(value: Any, nothing: str = "-") -> str:
 def printable(text: str) -> str:
     """The text with what would act on a terminal, control characters and changes of direction, escaped."""
     return text if text.isprintable() else "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+
+
+def printable_json(text: str) -> str:
+    """JSON with what would act on a terminal as JSON's escapes, which say the same."""
+    return "".join(one if one.isprintable() or one == "\n" else json.dumps(one)[1:-1] for one in text)
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Prints a line that has names in it."""
+    click.echo(printable(text), err=err)
 
 
 def write_table(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> None:

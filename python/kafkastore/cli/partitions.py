@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from kafkastore.admin.admin_client import AdminClient, Partition
 
 
+MOST_DIGITS = 20
+"""Of what can be a number of a partition."""
+
+
 class TopicPartitions(NamedTuple):
     """``numbers`` is None for all."""
 
@@ -30,7 +34,7 @@ def topic_partitions(given: str) -> TopicPartitions:
 
 
 def _number(text: str, given: str) -> int:
-    if not (text.isascii() and text.isdecimal()):
+    if not (text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS):
         raise ConfigError(f"Invalid partition '{text}' specified in topic arg '{given}''")
     return int(text)
 

@@ -9,6 +9,7 @@ import click
 
 from kafkastore.cli.cluster_options import cluster_options
 from kafkastore.cli.completion import TOPIC
+from kafkastore.cli.option_types import PARTITION
 
 if TYPE_CHECKING:
     from kafkastore.cli.cluster_options import ClusterSettings
@@ -34,7 +35,7 @@ A line that is no record ends the command: the records before it are written, un
 @click.option(
     "-H", "--header", "headers", metavar="NAME=VALUE", multiple=True, help="Of every record; may be repeated."
 )
-@click.option("-p", "--partition", type=click.IntRange(0), help="[default: by the key, or in turn]")
+@click.option("-p", "--partition", type=PARTITION, metavar="N", help="[default: by the key, or in turn]")
 @click.option("-t", "--timestamp", metavar="TIME", help="ISO 8601, or milliseconds.  [default: now]")
 @click.option("-Z", "--tombstone", is_flag=True, help="Empty values are null.")
 @click.option("-z", "--compression", type=click.Choice(CODECS), default="none", show_default=True)

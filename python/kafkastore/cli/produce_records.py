@@ -196,8 +196,6 @@ class Producer:
                 value = text if self._encode is None else self._encode(_parsed(text))
         except RecordError as error:
             raise RecordError(f"{place}: {error}") from None
-        except UnicodeEncodeError:
-            raise RecordError(f"{place}: it has half of a surrogate pair, which is no text") from None
         if options.has_tombstones and not value:
             value = None
         return (
@@ -265,8 +263,9 @@ def _encoder(options: ProduceOptions) -> Callable[[Any], bytes | None] | None:
 def _parsed(text: bytes) -> Any:
     try:
         return json.loads(text) if text else None
-    except ValueError as error:
-        raise RecordError(f"its value is no JSON: {error}") from None
+    except (ValueError, RecursionError) as error:
+        reason = "it nests too deeply" if isinstance(error, RecursionError) else error
+        raise RecordError(f"its value is no JSON: {reason}") from None
 
 
 def _content(path: Path) -> bytes:

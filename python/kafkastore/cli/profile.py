@@ -10,7 +10,7 @@ from kafkastore.cli import profiles
 from kafkastore.cli.cluster_options import SERVERS_KEY, SERVERS_KEY_OF_LIBRDKAFKA, key_values
 from kafkastore.cli.completion import PROFILE
 from kafkastore.cli.outcome import FailedError
-from kafkastore.cli.output import Column, output_options
+from kafkastore.cli.output import Column, output_options, say
 
 if TYPE_CHECKING:
     from kafkastore.cli.output import Output
@@ -69,7 +69,7 @@ def create(name: str, bootstrap_server: str, properties: tuple[str, ...]) -> Non
         raise FailedError(f"there is a profile {name} already; change it with kafkastore profile set --profile {name}")
     pairs = _pairs("-X", properties)
     _write(name, {SERVERS_KEY: bootstrap_server, **pairs}, pairs)
-    click.echo(f"{name}: made; kafkastore profile use {name} makes it the one that is meant")
+    say(f"{name}: made; kafkastore profile use {name} makes it the one that is meant")
 
 
 @command.command("set")
@@ -80,7 +80,7 @@ def set_keys(properties: tuple[str, ...], profile: str | None) -> None:
     name = _meant(profile)
     pairs = _pairs("set", properties)
     _write(name, profiles.read_profile(name) | pairs, pairs)
-    click.echo(f"{name}: {', '.join(pairs)} set")
+    say(f"{name}: {', '.join(pairs)} set")
 
 
 @command.command()
@@ -88,7 +88,7 @@ def set_keys(properties: tuple[str, ...], profile: str | None) -> None:
 def use(name: str) -> None:
     """Make a profile the one that is meant."""
     profiles.use_profile(name)
-    click.echo(f"{name}: in use, {_servers(profiles.read_profile(name)) or 'without servers'}")
+    say(f"{name}: in use, {_servers(profiles.read_profile(name)) or 'without servers'}")
 
 
 @command.command()
@@ -99,7 +99,7 @@ def delete(names: tuple[str, ...]) -> None:
         profiles.read_profile(name)
     for name in names:
         was_in_use = profiles.delete_profile(name)
-        click.echo(f"{name}: deleted{', and no profile is in use' if was_in_use else ''}")
+        say(f"{name}: deleted{', and no profile is in use' if was_in_use else ''}")
 
 
 @command.command()

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 SUFFIX: Final = ".properties"
 IN_USE: Final = "profile"
+LONGEST_NAME: Final = 200
+"""In bytes: a file system takes names of 255, and the file is replaced by way of one with a longer name."""
 HIDDEN: Final = "[hidden]"
 SECRET_WORDS: Final = ("password", "secret", "jaas", "keystore.key", "key.pem", "private.key", "assertion", "user.info")
 """Parts of the names of keys whose values are for nobody's eyes, in Java's and librdkafka's names."""
@@ -49,7 +51,7 @@ def name_in_use() -> str | None:
     if place is None:
         return None
     try:
-        return (place / IN_USE).read_text().strip() or None
+        return (place / IN_USE).read_bytes().decode(errors="replace").strip() or None
     except OSError:
         return None
 
@@ -59,8 +61,11 @@ def path_of(name: str) -> Path:
     place = folder()
     if place is None:
         raise ConfigError("--profile: neither HOME nor XDG_CONFIG_HOME is set, so there are no profiles; set one")
-    if not name or name.startswith(".") or not all(one.isalnum() or one in "-_." for one in name):
-        raise ConfigError(f"--profile: {name!r} can be no profile's name; use letters, digits, - and _")
+    is_plain = all(one.isalnum() or one in "-_." for one in name)
+    if not name or name.startswith(".") or not is_plain or len(name.encode()) > LONGEST_NAME:
+        raise ConfigError(
+            f"--profile: {name!r} can be no profile's name; use up to {LONGEST_NAME} letters, digits, - and _"
+        )
     return place / "profiles" / (name + SUFFIX)
 
 
@@ -68,13 +73,13 @@ def names() -> list[str]:
     """Those that there are."""
     place = folder()
     found = [] if place is None else (place / "profiles").glob(f"*{SUFFIX}")
-    return sorted(path.name.removesuffix(SUFFIX) for path in found)
+    return sorted(path.name.removesuffix(SUFFIX) for path in found if path.is_file())
 
 
 def read_profile(name: str) -> dict[str, str]:
     """Its keys. Raises ConfigError."""
     path = path_of(name)
-    if not path.exists():
+    if not path.is_file():
         raise ConfigError(f"there is no profile {name}; see kafkastore profile list")
     return read_client_properties("--profile", str(path))
 

@@ -26,7 +26,12 @@ def progress_option(function: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--no-progress", is_flag=True, help="No progress bar; there is one only if stderr is a terminal.")
     @wraps(function)
     def with_progress(*arguments: Any, no_progress: bool, **options: Any) -> Any:
-        return function(*arguments, shows_progress=not no_progress and sys.stderr.isatty(), **options)
+        if no_progress or not sys.stderr.isatty():
+            return function(*arguments, shows_progress=False, **options)
+        from kafkastore.cli.ending import terminated_as_error
+
+        with terminated_as_error():  # the bar hides the cursor, and shows it again at the end
+            return function(*arguments, shows_progress=True, **options)
 
     return with_progress
 

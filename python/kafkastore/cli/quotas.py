@@ -9,7 +9,7 @@ import click
 
 from kafkastore.cli.cluster_options import cluster_options, key_values
 from kafkastore.cli.outcome import fail_if_refused
-from kafkastore.cli.output import Column, output_options
+from kafkastore.cli.output import Column, output_options, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -150,4 +150,4 @@ def _change(cluster: ClusterSettings, entity: Entity, changes: dict[str, float |
     verb = "would be" if dry_run else "is"
     for key, value in wanted.items():
         was = f"was {_plain(before[key])}" if key in before else "was not set"
-        click.echo(f"{whose}: {key} {verb} {'removed' if value is None else _plain(value)} ({was})")
+        say(f"{whose}: {key} {verb} {'removed' if value is None else _plain(value)} ({was})")

@@ -119,8 +119,8 @@ def json_of(one: ReadRecord) -> dict[str, Any]:
     return made if one.error is None else made | {"value_error": one.error}
 
 
-def json_line(one: ReadRecord) -> bytes:
-    return json.dumps(json_of(one), ensure_ascii=False, default=_plain).encode() + b"\n"
+def json_text(one: ReadRecord) -> str:
+    return json.dumps(json_of(one), ensure_ascii=False, default=_plain)
 
 
 def _field(name: str, data: bytes | None) -> dict[str, str | None]:

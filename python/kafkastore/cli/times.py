@@ -14,7 +14,9 @@ DURATION: Final = re.compile(
     r"(T(?:([+-]?\d+)H)?(?:([+-]?\d+)M)?(?:([+-]?\d+)(?:[.,](\d{0,9}))?S)?)?",
     re.IGNORECASE,
 )
-SHORT: Final = re.compile(r"(?:\d+(?:ms|s|m|h|d|w))+")
+SHORT: Final = re.compile(r"(?:\d{1,20}(?:ms|s|m|h|d|w))+", re.ASCII)
+DIGITS: Final = re.compile(r"\d{1,20}", re.ASCII)
+LAST_MS: Final = (1 << 63) - 1
 UNITS_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 ISO: Final = re.compile(r"([^.]+)\.(\d{1,3})(Z|[+-]\d{2}(?::?\d{2})?)?")
 
@@ -54,7 +56,14 @@ def iso_duration_ms(text: str) -> int:
 def time_ms(text: str) -> int:
     """Milliseconds since 1970, an ISO 8601 date or time, or how long ago: ``90s``, ``2h30m``, ``7d``. Raises
     ConfigError."""
-    if text.isascii() and text.isdecimal():
+    found = _time_ms(text)
+    if not 0 <= found <= LAST_MS:  # brokers take a negative time for a word, such as the newest offset
+        raise ConfigError(f"{text} is {'before 1970' if found < 0 else 'later than any time'}; give another time")
+    return found
+
+
+def _time_ms(text: str) -> int:
+    if DIGITS.fullmatch(text):
         return int(text)
     if SHORT.fullmatch(text):
         return now_ms() - duration_ms(text)
@@ -72,7 +81,10 @@ def duration_ms(text: str) -> int:
     """``90s``, ``2h30m``, ``7d``. Raises ConfigError."""
     if not SHORT.fullmatch(text):
         raise ConfigError(f"{text} is no duration; write it as 90s, 2h30m or 7d")
-    return sum(int(count) * UNITS_MS[unit] for count, unit in re.findall(r"(\d+)(ms|s|m|h|d|w)", text))
+    found = sum(int(count) * UNITS_MS[unit] for count, unit in re.findall(r"(\d+)(ms|s|m|h|d|w)", text))
+    if found > LAST_MS:
+        raise ConfigError(f"{text} is longer than any time; give a shorter one")
+    return found
 
 
 def duration_text(seconds: float) -> str:

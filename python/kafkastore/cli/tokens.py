@@ -11,7 +11,7 @@ import click
 
 from kafkastore.cli.cluster_options import cluster_options
 from kafkastore.cli.outcome import fail_if_refused
-from kafkastore.cli.output import Column, output_options
+from kafkastore.cli.output import Column, output_options, say
 from kafkastore.cli.principals import PRINCIPAL
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Duration(click.ParamType[int]):
     name = "duration"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        match = re.fullmatch(r"(\d+)(ms|s|m|h|d)", str(value))
+        match = re.fullmatch(r"(\d{1,10})(ms|s|m|h|d)", str(value), re.ASCII)
         if match is None:
             self.fail(f"{value} is no length of time; write 90s, 15m, 12h or 7d", param, ctx)
         return int(match[1]) * UNITS_MS[match[2]]
@@ -151,7 +151,7 @@ def _each(
 
     done, refused = cluster.ask(change_all)
     for name, expiry_ms in done.items():
-        click.echo(f"{name}: expires {_moment(expiry_ms)}")
+        say(f"{name}: expires {_moment(expiry_ms)}")
     fail_if_refused(refused)
 
 

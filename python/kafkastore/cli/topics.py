@@ -10,8 +10,9 @@ import click
 from kafkastore.cli.cluster_options import cluster_options, key_values
 from kafkastore.cli.completion import TOPIC
 from kafkastore.cli.confirm import confirm, yes_option
+from kafkastore.cli.option_types import MOST_PARTITIONS
 from kafkastore.cli.outcome import fail_if_refused
-from kafkastore.cli.output import Column, output_options
+from kafkastore.cli.output import Column, output_options, say
 from kafkastore.cli.topics_describe import NO_TOPIC, describe
 
 if TYPE_CHECKING:
@@ -129,7 +130,9 @@ def _pattern(text: str) -> re.Pattern[str]:
 @command.command()
 @cluster_options
 @click.argument("names", metavar="TOPIC...", nargs=-1, required=True, type=TOPIC)
-@click.option("-p", "--partitions", type=click.IntRange(1), help="How many each has.  [default: the broker's]")
+@click.option(
+    "-p", "--partitions", type=click.IntRange(1, MOST_PARTITIONS), help="How many each has.  [default: the broker's]"
+)
 @click.option("-r", "--replication-factor", type=click.IntRange(1, 32767), help="[default: the broker's]")
 @click.option("-c", "--config", "configs", metavar="KEY=VALUE", multiple=True, help="May be given again.")
 @click.option("--if-not-exists", is_flag=True, help="A topic that is there already is no error.")
@@ -155,15 +158,15 @@ def create(
         if if_not_exists and is_there:
             del refused[name]
         if name not in refused:
-            click.echo(f"{name}: {'is there' if is_there else 'would be made' if dry_run else 'made'}")
+            say(f"{name}: {'is there' if is_there else 'would be made' if dry_run else 'made'}")
     fail_if_refused(refused)
 
 
 @command.command("add-partitions")
 @cluster_options
 @click.argument("names", metavar="TOPIC...", nargs=-1, required=True, type=TOPIC)
-@click.option("-p", "--partitions", type=click.IntRange(1), help="How many more each gets.")
-@click.option("--total", type=click.IntRange(2), help="How many each is to have then.")
+@click.option("-p", "--partitions", type=click.IntRange(1, MOST_PARTITIONS), help="How many more each gets.")
+@click.option("--total", type=click.IntRange(2, MOST_PARTITIONS), help="How many each is to have then.")
 @click.option("--dry-run", is_flag=True, help="Only say what it would be.")
 def add_partitions(
     cluster: ClusterSettings, names: tuple[str, ...], partitions: int | None, total: int | None, dry_run: bool
@@ -187,7 +190,7 @@ def add_partitions(
     before, totals, refused = cluster.ask(grow)
     for name, count in totals.items():
         if name not in refused:
-            click.echo(f"{name}: {'would have' if dry_run else 'has'} {count} partitions, not {before[name]}")
+            say(f"{name}: {'would have' if dry_run else 'has'} {count} partitions, not {before[name]}")
     fail_if_refused(refused)
 
 
@@ -213,7 +216,7 @@ def delete(
         refused |= cluster.ask(lambda client: topics.delete_topics(client, chosen.there))
     for name in chosen.there:
         if name not in refused:
-            click.echo(f"{name}: {'would be deleted' if dry_run else 'deleted'}")
+            say(f"{name}: {'would be deleted' if dry_run else 'deleted'}")
     fail_if_refused(refused)
 
 

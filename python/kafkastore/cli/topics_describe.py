@@ -187,8 +187,8 @@ def _topic(found: Described, topic: TopicDescription) -> tuple[Any, ...]:
     from kafkastore.metadata.nodes import topic_id_text
 
     topic_id = None if topic.topic_id is None else topic_id_text(topic.topic_id)
-    first = topic.partitions[0]
-    replicas = wanted_replicas(first, found.moves.get((topic.name, first.number)))
+    first = next(iter(topic.partitions), None)  # a broken broker may say none
+    replicas = 0 if first is None else wanted_replicas(first, found.moves.get((topic.name, first.number)))
     return topic.name, len(topic.partitions), replicas, topic.is_internal, topic_id
 
 

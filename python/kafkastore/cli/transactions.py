@@ -9,7 +9,7 @@ import click
 from kafkastore.cli.cluster_options import cluster_options
 from kafkastore.cli.completion import TOPIC, TRANSACTIONAL_ID
 from kafkastore.cli.outcome import fail_if_refused
-from kafkastore.cli.output import Column, output_options
+from kafkastore.cli.output import Column, output_options, say
 from kafkastore.cli.times import duration_ms, duration_text, now_ms
 from kafkastore.errors import ConfigError
 
@@ -200,10 +200,10 @@ def abort(cluster: ClusterSettings, partition: str, start_offset: int, execute: 
 
     one, is_hanging = cluster.ask(ask)
     what = f"the transaction of producer {one.producer_id} (epoch {one.producer_epoch}) from {start_offset} on"
-    click.echo(f"{partition}: {what}: {'aborted' if execute else 'would be aborted; --execute aborts it'}")
+    say(f"{partition}: {what}: {'aborted' if execute else 'would be aborted; --execute aborts it'}")
     if not is_hanging:
         is_was = "was" if execute else "is"
-        click.echo(f"{partition}: its coordinator {is_was} still to end it: it {is_was} not hanging", err=True)
+        say(f"{partition}: its coordinator {is_was} still to end it: it {is_was} not hanging", err=True)
 
 
 @command.command()
@@ -236,5 +236,5 @@ def terminate(cluster: ClusterSettings, names: tuple[str, ...], execute: bool) -
     cluster.ask(ask)
     for name, state in states.items():
         if name not in refused:
-            click.echo(f"{name}: {state}: {'ended' if execute else 'would be ended; --execute ends it'}")
+            say(f"{name}: {state}: {'ended' if execute else 'would be ended; --execute ends it'}")
     fail_if_refused(refused)

@@ -11,7 +11,7 @@ from kafkastore.cli.cluster_options import cluster_options
 from kafkastore.cli.completion import USER
 from kafkastore.cli.confirm import confirm, yes_option
 from kafkastore.cli.outcome import fail_if_refused
-from kafkastore.cli.output import Column, output_options
+from kafkastore.cli.output import Column, output_options, printable, say
 
 if TYPE_CHECKING:
     from kafkastore.admin.admin_client import AdminClient, KafkaError
@@ -85,7 +85,7 @@ def set_(
     upsertions = [Upsertion(user, mechanism, word, iterations) for mechanism in chosen]
     refused = cluster.ask(lambda client: alter_users(client, upsertions))
     if user not in refused:
-        click.echo(f"{user}: the password for {' and '.join(chosen)} is set")
+        say(f"{user}: the password for {' and '.join(chosen)} is set")
     fail_if_refused(refused)
 
 
@@ -98,7 +98,11 @@ def _password(user: str, given: str | None, *, is_from_stdin: bool) -> str:
     elif given is None:
         if not sys.stdin.isatty():
             raise click.UsageError("there is no terminal to ask for the password; give --password-stdin")
-        given = click.prompt(f"Password of {user}", hide_input=True, confirmation_prompt=True, err=True)
+        from kafkastore.cli.ending import terminated_as_error
+
+        question = f"Password of {printable(user)}"
+        with terminated_as_error():  # the terminal shows again what is typed
+            given = click.prompt(question, hide_input=True, confirmation_prompt=True, err=True)
     if not given:
         raise click.UsageError("the password is empty; give one")
     return given
@@ -145,5 +149,5 @@ def delete(
         refused |= {user: str(error) for user, error in cluster.ask(delete_them).items()}
     for one in deletions:
         if one.user not in refused:
-            click.echo(f"{one.user}: {one.mechanism} {'would be deleted' if dry_run else 'deleted'}")
+            say(f"{one.user}: {one.mechanism} {'would be deleted' if dry_run else 'deleted'}")
     fail_if_refused(refused)

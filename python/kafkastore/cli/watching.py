@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kafkastore.cli.option_types import Seconds
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 def watch_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Adds ``--watch`` to a command, which gets ``watch``: seconds, or None."""
     return click.option(
-        "--watch", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Show it again every so many seconds."
+        "--watch", type=Seconds(min=0.1), metavar="SECONDS", help="Show it again every so many seconds."
     )(function)
 
 

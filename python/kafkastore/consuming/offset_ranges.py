@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 BEGIN: Final = ("begin", "beginning", "start", "earliest", "oldest")
 END: Final = ("end", "latest", "newest")
-NUMBER: Final = re.compile(r"([+-]?)(\d+)")
+NUMBER: Final = re.compile(r"([+-]?)(\d{1,20})", re.ASCII)
+LAST_OFFSET: Final = (1 << 63) - 1
 SECONDS_DIGITS: Final = 11
 """A time of so many digits at most is in seconds, a longer one in milliseconds."""
 
@@ -39,7 +40,15 @@ def offset_range(text: str) -> OffsetRange:
     """Raises ConfigError."""
     start, end = _sides(text)
     first = _bound(text, start) if start else Bound(EARLIEST)
-    return OffsetRange(first, None if end is None else _bound(text, end) if end else Bound(LATEST))
+    if end is None:
+        return OffsetRange(first)
+    last = _bound(text, end) if end else Bound(LATEST)
+    is_back = first.time == last.time and last.shift < first.shift
+    if first.time is not None and last.time is not None and last.time >= 0:
+        is_back = last.time < first.time
+    if is_back:
+        raise ConfigError(f"--offset {text}: it ends before it begins; give the smaller side first")
+    return OffsetRange(first, last)
 
 
 def _sides(text: str) -> tuple[str, str | None]:
@@ -67,14 +76,19 @@ def _bound(text: str, side: str) -> Bound:
             f"--offset {text}: {side} is no offset; give begin, end, a number, -N for the last N, or @ and a time"
         )
     sign, digits = found.groups()
+    if int(digits) > LAST_OFFSET:
+        raise ConfigError(f"--offset {text}: {side} is larger than any offset; give {LAST_OFFSET} at most")
     if sign == "-":
         return Bound(LATEST, -int(digits))
     return Bound(EARLIEST if sign else None, int(digits))
 
 
 def _time_ms(text: str, given: str) -> int:
-    if given.isascii() and given.isdigit():
-        return int(given) * (1000 if len(given) <= SECONDS_DIGITS else 1)
+    if given.isascii() and given.isdigit() and len(given) <= 20:
+        moment = int(given) * (1000 if len(given) <= SECONDS_DIGITS else 1)
+        if moment > LAST_OFFSET:
+            raise ConfigError(f"--offset {text}: {given} is later than any time; give another")
+        return moment
     try:
         parsed = datetime.fromisoformat(given)
     except ValueError:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
-from kafkastore.errors import ConfigError, ErrorCode, KafkastoreError
+from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.interbroker.client import BrokerClient
 from kafkastore.interbroker.command_config import read_command_config
 from kafkastore.interbroker.unreachable import BrokerUnreachableError
@@ -29,7 +29,7 @@ TIMEOUT_MS: Final = 10_000
 
 
 class UnsupportedApiError(KafkastoreError):
-    """A broker is too old, or too new, for a request."""
+    """A broker is too old, or too new, for a request, or no version of the request has the value."""
 
     code = ErrorCode.UNSUPPORTED_VERSION
 
@@ -65,14 +65,12 @@ class Brokers:
         return BrokerClient(host, port, self.client_id, dialer=self._dialer)
 
     async def _send(self, host: str, port: int, request: OutgoingRequest, timeout_ms: int = TIMEOUT_MS) -> Any:
-        """The answer of one broker. Raises :attr:`error`, and ConfigError for a name that cannot be sent."""
+        """The answer of one broker. Raises :attr:`error`, and UnicodeEncodeError for a name that is no UTF-8."""
         client = self._clients.get((host, port))
         if client is None:
             client = self._clients[host, port] = self._connect(host, port)
         try:
             return await client.send(request, timeout_ms)
-        except UnicodeEncodeError as error:
-            raise ConfigError(f"{error.object!r} is no UTF-8, as all names in a cluster are; give another") from None
         except BrokerUnreachableError as error:
             raise self.error(error.client_message) from None
 
@@ -112,8 +110,12 @@ class Brokers:
         held = fields(version) if callable(fields) else fields
         try:
             return await self._send(*server, request._replace(version=version, fields=held), timeout_ms)
-        except ValueError as error:  # a field that the broker's version has not
-            raise UnsupportedApiError(f"{_text(server)} serves {api} up to version {version} only: {error}") from None
+        except UnicodeEncodeError:
+            raise
+        except (ValueError, TypeError) as error:  # the version has no such field, or no such value
+            raise UnsupportedApiError(
+                f"{_text(server)} cannot be asked this by version {version} of {api}: {error}"
+            ) from None
 
     async def _ask_any(self, request: OutgoingRequest, timeout_ms: int = TIMEOUT_MS) -> Any:
         """The answer of the first server that gives one. Raises :attr:`error`."""

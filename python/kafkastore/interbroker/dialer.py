@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+LAST_PORT: Final = 65_535
+
 
 class Dialer(NamedTuple):
     """See the module. None for a listener without TLS, and for brokers with nothing to prove."""
@@ -68,8 +70,12 @@ class Connection:
 
 
 async def _open(host: str, port: int, client_id: str, dialer: Dialer) -> Connection:
+    if not 0 < port <= LAST_PORT:  # as a broker says it in Metadata
+        raise OSError(f"there is no port {port}")
     try:  # a number waits for no name server
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+    except UnicodeError:
+        raise OSError("its host can be no name of a host") from None
     except socket.gaierror:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     addresses = [(str(address[0]), port) for *_, address in found]

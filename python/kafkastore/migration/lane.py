@@ -74,7 +74,8 @@ class Lane:
 
     def open(self) -> None:
         """Fences an earlier mirror, and aborts what it left open. Raises AdminError."""
-        limits = [int(one.configs.get("max.message.bytes", BATCH_BYTES)) for one in self.topics.values()]
+        texts = [one.configs.get("max.message.bytes", "") for one in self.topics.values()]
+        limits = [int(text) if text.isdecimal() else BATCH_BYTES for text in texts]  # the target refuses other words
         keys = client_keys(
             self._target,
             client_id=self._group,

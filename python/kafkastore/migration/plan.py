@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from itertools import chain
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args, get_origin, get_type_hints
 
 from kafkastore.acl_words import (
     OPERATIONS,
@@ -159,10 +161,14 @@ def read_plan(text: str) -> Plan:
         rows: dict[str, Any] = {key: [kind(**row) for row in given.pop(key)] for key, kind in _ROWS.items()}
         sides: dict[str, Any] = {key: Side(**given.pop(key)) for key in ("source", "target")}
         plan = Plan(**sides, **rows, **given)
+        for one in (plan, *sides.values(), *chain.from_iterable(rows.values())):
+            _check_types(one)
+        for quota in plan.quotas:
+            quota.key()
         for pattern in (plan.groups_include, plan.groups_exclude or ""):
             re.compile(pattern)
         wrong = next((one for one in plan.topics if one.compression not in CODECS), None)
-    except (AttributeError, KeyError, TypeError, ValueError, re.error) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError, re.error) as error:
         raise AdminError(f"it is no plan of kafkastore migrate plan: {error}") from None
     if wrong is not None:
         raise AdminError(f"compression {wrong.compression} of topic {wrong.name} is none of {', '.join(CODECS)}")
@@ -176,6 +182,28 @@ _ROWS: Final[Mapping[str, Any]] = {
     "quotas": PlannedQuota,
     "groups": PlannedGroup,
 }
+
+
+def _check_types(one: Any) -> None:
+    """Raises TypeError for a field whose value is of another type."""
+    for name, kind in get_type_hints(type(one)).items():
+        if not _fits(value := getattr(one, name), kind):
+            raise TypeError(f"{name} of {type(one).__name__.removeprefix('Planned').lower()} cannot be {value!r:.80}")
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    of = get_args(kind)
+    if get_origin(kind) is UnionType:
+        return any(_fits(value, one) for one in of)
+    if get_origin(kind) is list:
+        return isinstance(value, list) and all(_fits(one, of[0]) for one in value)
+    if get_origin(kind) is dict:
+        return isinstance(value, dict) and all(_fits(one, of[1]) for one in value.values())
+    if isinstance(value, bool) or kind is bool:
+        return kind is bool and isinstance(value, bool)
+    if kind is int:
+        return isinstance(value, int) and -1 <= value < 1 << 63
+    return isinstance(value, (int, float) if kind is float else kind)
 
 
 def _plain(value: Any) -> Any:

@@ -66,7 +66,7 @@ def of_registry(url: str, subject: str) -> AvroEncoder:
         with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:  # noqa: S310 - as above
             found = json.loads(answer.read(MOST_BYTES))
         kind, schema, schema_id = found.get("schemaType", "AVRO"), found["schema"], int(found["id"])
-    except (urllib.error.URLError, OSError, ValueError, KeyError, TypeError) as error:
+    except (urllib.error.URLError, OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ConfigError(
             f"--schema-registry-url: {place} has no schema of {subject}: {getattr(error, 'reason', error)}"
         ) from None

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 KNOWN: Final = ("key", "value", "headers", "partition", "timestamp", "key_base64", "value_base64")
 PASSED_OVER: Final = ("topic", "offset", "timestamp_type")
 SECOND_MS: Final = 1000
+LAST_MS: Final = (1 << 63) - 1
+LAST_PARTITION: Final = (1 << 31) - 1
 
 
 class RecordError(KafkastoreError):
@@ -26,11 +28,12 @@ class RecordError(KafkastoreError):
 
 
 def record_of(line: bytes, encode: Callable[[Any], bytes | None]) -> Row:
-    """``encode`` makes bytes of a value. Raises RecordError, and UnicodeEncodeError for half of a surrogate pair."""
+    """``encode`` makes bytes of a value. Raises RecordError."""
     try:
         found = json.loads(line)
-    except ValueError as error:
-        raise RecordError(f"it is no JSON: {error}") from None
+    except (ValueError, RecursionError) as error:
+        reason = "it nests too deeply" if isinstance(error, RecursionError) else error
+        raise RecordError(f"it is no JSON: {reason}") from None
     if not isinstance(found, dict):
         raise RecordError('it is no object; write {"key": ..., "value": ...}')
     unknown = [name for name in found if name not in KNOWN and name not in PASSED_OVER]
@@ -43,25 +46,24 @@ def record_of(line: bytes, encode: Callable[[Any], bytes | None]) -> Row:
 
 
 def plain_bytes(value: Any) -> bytes | None:
-    """Text as it is, null as none, all else as JSON."""
+    """Text as it is, null as none, all else as JSON. Raises RecordError for half a character and for NaN."""
     if value is None:
         return None
-    if isinstance(value, str):
-        return value.encode()
     try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
-    except UnicodeEncodeError:
-        raise
+        return (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, allow_nan=False)).encode()
+    except UnicodeEncodeError as error:
+        half = ascii(error.object[error.start])
+        raise RecordError(f"it has {half}, which is half a character; write both halves") from None
     except ValueError:  # Python reads NaN, and 1e400 as infinite
         raise RecordError("it has a number that JSON has not: NaN, or one that is too large") from None
 
 
 def time_of(value: Any) -> int:
     """Milliseconds out of milliseconds or of ISO 8601. Raises RecordError."""
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LAST_MS:
         return value
     if isinstance(value, str):
-        if value.isascii() and value.isdigit():
+        if value.isascii() and value.isdigit() and len(value) < 20 and int(value) <= LAST_MS:
             return int(value)
         try:
             parsed = datetime.fromisoformat(value)
@@ -88,7 +90,7 @@ def _headers(given: Any) -> list[tuple[str, bytes | None]] | None:
     if not isinstance(rows, list) or not all(isinstance(row, dict) and isinstance(row.get("key"), str) for row in rows):
         raise RecordError('its headers are neither an object nor a list of {"key": ..., "value": ...}')
     for row in rows:
-        row["key"].encode()  # the producer takes text alone
+        plain_bytes(row["key"])
     return [(row["key"], _bytes(row, "value")) for row in rows]
 
 
@@ -96,7 +98,7 @@ def _partition(found: dict[str, Any]) -> int | None:
     number = found.get("partition")
     if number is None:
         return None
-    if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number <= LAST_PARTITION:
         raise RecordError(f"its partition is {number!r}; give a number")
     return number
 

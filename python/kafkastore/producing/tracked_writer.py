@@ -62,7 +62,7 @@ class TrackedWriter(Writer):
         async with AdminClient(self._properties["bootstrap.servers"], self._properties).within() as client:
             for _ in range(TRIES):
                 found = await Topics((topic,)).partitions(client, creates=True)
-                if found:
+                if topic in found:
                     return found[topic]
                 await asyncio.sleep(TRY_S)
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {topic}; make it first")

@@ -74,8 +74,8 @@ class Writer:
         """Sends what is due and takes answers, for so long. Raises WriteError."""
         until = time.monotonic() + seconds
         while True:
-            left_ms = int(max(until - time.monotonic(), 0) * 1000)
-            self._take(min(left_ms, STEP_MS))
+            left_ms = int(min(max(until - time.monotonic(), 0) * 1000, STEP_MS))
+            self._take(left_ms)
             if left_ms == 0:
                 return
 

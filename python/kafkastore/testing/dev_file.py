@@ -45,8 +45,14 @@ if TYPE_CHECKING:
 
 AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 TOPIC_LIMIT_MS: Final = 30_000
-TOPIC_KEYS: Final = ("name", "partitions", "replication_factor", "config")
-ACL_KEYS: Final = ("principal", "operation", "resource_type", "resource_name", "pattern_type", "permission", "host")
+ROWS: Final[Mapping[str, Mapping[str, type]]] = {
+    "topics": {"name": str, "partitions": int, "replication_factor": int, "config": dict},
+    "acls": dict.fromkeys(
+        ("principal", "operation", "resource_type", "resource_name", "pattern_type", "permission", "host"), str
+    ),
+}
+"""The keys of a row of each list."""
+NUMBERS: Final = range(-1, 1 << 31)
 
 
 @dataclass(frozen=True)
@@ -82,22 +88,25 @@ def read_description(path: str) -> Description:
             found = json.load(file) if path.endswith(".json") else tomllib.load(file)
     except OSError as error:
         raise StartupError(f"--file {path} cannot be read: {error.strerror}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         kind = "JSON" if path.endswith(".json") else "TOML"
-        raise StartupError(f"--file {path} is no {kind}: {error}") from None
+        reason = "it nests too deeply" if isinstance(error, RecursionError) else error
+        raise StartupError(f"--file {path} is no {kind}: {reason}") from None
     if not isinstance(found, dict):
         raise StartupError(f"--file {path} is no table of keys; give one as in brokers = 1")
     kinds = {one.name: type(getattr(Description(), one.name)) for one in fields(Description)}
     _check(path, found, tuple(kinds))
-    for key, value in found.items():
-        if type(value) is not kinds[key]:
-            raise StartupError(f"--file {path}: {key}={json.dumps(value)} is no {_KINDS[kinds[key]]}")
-    for name, keys in (("topics", TOPIC_KEYS), ("acls", ACL_KEYS)):
+    _check_kinds(path, found, kinds)
+    _check_kinds(f"{path}: users", found.get("users", {}), dict.fromkeys(found.get("users", {}), str))
+    for name, keys in ROWS.items():
         for one in found.get(name, ()):
             if not isinstance(one, dict) or (name == "topics" and "name" not in one):
-                raise StartupError(f"--file {path}: {name} has {json.dumps(one)}; give a table with {', '.join(keys)}")
-            _check(f"{path}: {name}", one, keys)
+                raise StartupError(f"--file {path}: {name} has {_shown(one)}; give a table with {', '.join(keys)}")
+            _check(f"{path}: {name}", one, tuple(keys))
+            _check_kinds(f"{path}: {name}", one, keys)
     description = Description(**found)
+    if description.brokers < 1:
+        raise StartupError(f"--file {path}: brokers={description.brokers} is no number of brokers; give 1 to 9")
     if description.acls:
         first = next(iter(description.users), None)
         if first is None:
@@ -107,6 +116,18 @@ def read_description(path: str) -> Description:
         secured = {"authorizer.class.name": AUTHORIZER, "super.users": f"User:{first}"}
         description.config.update(secured | description.config)
     return description
+
+
+def _check_kinds(where: str, found: Mapping[str, Any], kinds: Mapping[str, type]) -> None:
+    for key, value in found.items():
+        kind = kinds[key]
+        if type(value) is not kind or (kind is int and value not in NUMBERS):
+            raise StartupError(f"--file {where}: {key}={_shown(value)} is no {_KINDS[kind]}")
+
+
+def _shown(value: Any) -> str:
+    """As JSON; what TOML has beside it, such as a date, as text."""
+    return json.dumps(value, default=str)
 
 
 _KINDS: Final = {bool: "true or false", int: "number", str: "text", dict: "table", list: "list of tables"}

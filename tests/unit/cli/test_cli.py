@@ -140,6 +140,14 @@ def _full_disk() -> int:
     return os.open("/dev/full", os.O_WRONLY)
 
 
+def test_closed_stdin_is_an_empty_one() -> None:
+    code = "import sys; from kafkastore.cli import main; main.main(['--help']); print([sys.stdin.read()])"
+    ended = subprocess.run(
+        ["/bin/sh", "-c", 'exec "$0" -c "$1" <&-', sys.executable, code], capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stdout.splitlines()[-1:]) == (0, ["['']"]), ended.stderr
+
+
 def _ended(stdout: Callable[[], int], *arguments: str, unbuffered: str = "") -> subprocess.CompletedProcess[str]:
     code = f"from kafkastore.cli.main import main; exit(main({list(arguments)}))"
     with open(stdout(), "wb") as taken:

@@ -71,6 +71,11 @@ def test_secrets_are_hidden_unless_they_are_asked_for(capsys: pytest.CaptureFixt
         (("delete", "a", "x"), 1, "kafkastore profile delete: there is no profile x; see kafkastore profile list"),
         (("create", "a", "-b", "h:1"), 1, "kafkastore profile create: there is a profile a already; change it with"),
         (("create", "../x", "-b", "h:1"), 1, "kafkastore profile create: --profile: '../x' can be no profile's name;"),
+        (
+            ("create", "x" * 300, "-b", "h:1"),
+            1,
+            f"kafkastore profile create: --profile: '{'x' * 300}' can be no profile",
+        ),
         (("create", "x"), 2, "kafkastore profile create: Missing option '-b' / '--bootstrap-server'; see"),
         (("create", "x", "-b", "h:1", "-X", "y"), 2, "kafkastore profile create: -X y is no key=value; write it as -X"),
         (("set", "--profile", "a", "a b=c"), 2, "kafkastore profile set: 'a b' can be no client's key; keys are"),
@@ -95,6 +100,14 @@ def test_file_that_cannot_be_written_keeps_the_old_profile(home: Path, capsys: p
     status, _, err = ask(capsys, "use", "a")
     assert (status, err) == (1, f"kafkastore profile use: {home / 'profile'} cannot be written: Is a directory\n")
     assert [one.name for one in home.iterdir() if one.name.startswith(".")] == []
+
+
+def test_what_is_no_profile_is_passed_over(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ask(capsys, "create", "a", "-b", "h:1")
+    (home / "profile").write_bytes(b"\xff")
+    (home / "profiles" / "b.properties").mkdir()
+    assert [one["name"] for one in json.loads(ask(capsys, "list", "--json")[1])] == ["a"]
+    assert ask(capsys, "use", "a")[0] == 0
 
 
 def test_text_of_a_file_is_read_as_it_was_given(capsys: pytest.CaptureFixture[str]) -> None:

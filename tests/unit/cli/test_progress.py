@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from kafkastore.cli import main as cli
+from kafkastore.cli.progress import Bar, progress_option
 
 WORK = """
 import sys, time
@@ -41,3 +45,22 @@ def test_bar_is_on_stderr_of_a_terminal_alone_and_goes_away() -> None:
     os.close(writer)
     assert os.read(reader, 1) == b""
     os.close(reader)
+
+
+def test_sigterm_shows_the_cursor_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = pty.openpty()
+
+    @progress_option
+    def work(*, shows_progress: bool) -> None:
+        with Bar(is_shown=shows_progress):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setenv("TERM", "xterm")
+    with open(theirs, "w") as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        with pytest.raises(SystemExit) as ended:
+            work(no_progress=False)
+    assert ended.value.code == 128 + signal.SIGTERM
+    shown = os.read(ours, 1 << 16)
+    os.close(ours)
+    assert shown.count(b"\x1b[?25l") == shown.count(b"\x1b[?25h") == 1

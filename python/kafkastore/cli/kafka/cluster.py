@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Final
 
+from kafkastore.cli.kafka.flags import int32
 from kafkastore.cli.kafka.run import ask
 from kafkastore.cli.kafka.subcommands import Subcommands, add_bootstrap
 from kafkastore.errors import KafkastoreError
@@ -38,7 +39,7 @@ def _flags() -> Subcommands:
         one.add_argument("--config", metavar="FILE", help="The same as --command-config (deprecated).")
         one.add_argument("--command-config", "-c", metavar="FILE", help="A client.properties.")
         if name.startswith("unregister"):
-            one.add_argument("--id", "-i", type=int, required=True, metavar="ID")
+            one.add_argument("--id", "-i", type=int32, required=True, metavar="ID")
         if name == "list-endpoints":
             one.add_argument("--include-fenced-brokers", action="store_true", help="Those that are not alive, too.")
     return parser

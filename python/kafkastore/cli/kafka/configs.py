@@ -14,6 +14,7 @@ from kafkastore.cli.kafka.configs_command import ConfigCommand, ConfigCommandErr
 from kafkastore.cli.kafka.flags import Flags, FlagsError, is_given
 from kafkastore.cli.kafka.java_order import hash_order
 from kafkastore.cli.kafka.run import ask, say
+from kafkastore.cli.profiles import HIDDEN
 from kafkastore.errors import KafkastoreError
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ DEFAULTS: Final = {
     "ip_defaults": "ips",
 }
 """Flags that name an entity, or the default of a type, with the type."""
+PASSWORD: Final = re.compile(r"(password=)[^\],\s]*")
 OUTSIDE_BRACKETS: Final = r"(?=[^\]]*(?:\[|$))"
 KEY: Final = re.compile(r"[$a-zA-Z0-9._-]*")
 
@@ -90,7 +92,8 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write(f"{error.client_message}\n")
         return 1
     except KafkastoreError as error:
-        sys.stderr.write(f"Error while executing config command with args '{' '.join(arguments)}'\n")
+        shown = PASSWORD.sub(rf"\1{HIDDEN}", " ".join(arguments))
+        sys.stderr.write(f"Error while executing config command with args '{shown}'\n")
         java_class = getattr(error, "java_class", None)
         sys.stderr.write(f"{f'org.apache.kafka.common.errors.{java_class}: ' if java_class else ''}{error}\n")
         return 1

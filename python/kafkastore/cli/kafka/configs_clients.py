@@ -7,6 +7,7 @@ import socket
 from typing import TYPE_CHECKING, Final
 
 from kafkastore.cli.kafka.configs_command import ConfigCommand, ConfigCommandError, Entity
+from kafkastore.cli.kafka.flags import int32
 from kafkastore.cli.kafka.java_order import java_double, java_hash, map_order, sized
 from kafkastore.cli.kafka.run import say
 
@@ -28,7 +29,7 @@ def check_address(name: str) -> None:
     """Raises ConfigCommandError."""
     try:
         socket.getaddrinfo(name, None)
-    except OSError:
+    except (OSError, UnicodeError):
         raise ConfigCommandError(
             f"The entity name for ips must be a valid IP or resolvable host, but it is: {name}"
         ) from None
@@ -117,7 +118,12 @@ async def _alter_credentials(client: AdminClient, command: ConfigCommand, user: 
         match = CREDENTIAL.fullmatch(text)
         if match is None:
             raise ConfigCommandError(f"Invalid credential property {mechanism}=...; write [password=secret]")
-        iterations = ITERATIONS if match[1] in (None, "", DEFAULT_ITERATIONS) else int(match[1])
+        try:
+            iterations = ITERATIONS if match[1] in (None, "", DEFAULT_ITERATIONS) else int32(match[1])
+        except ValueError:
+            raise ConfigCommandError(
+                f"iterations={match[1]} of {mechanism} is no number of Kafka's; give one"
+            ) from None
         if iterations < ITERATIONS:
             raise ConfigCommandError(
                 f"Iterations {iterations} is less than the minimum {ITERATIONS} required for {mechanism}"

@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkastore.cli.kafka.client_flags import choose, pairs, properties_of
-from kafkastore.cli.kafka.flags import Flags, FlagsError, is_given
+from kafkastore.cli.kafka.flags import Flags, FlagsError, int32, int64, is_given
 
 if TYPE_CHECKING:
     import argparse
@@ -32,11 +32,11 @@ headers.deserializer"""
 FLAGS = Flags("kafka-console-consumer", "Reads topics and prints their records.")
 FLAGS.add("--topic", "TOPIC", help="The topic to read.")
 FLAGS.add("--include", "REGEX", help="Read the topics whose whole names match.")
-FLAGS.add("--partition", "NUMBER", type=int, help="Read this partition only, from its end without --offset.")
+FLAGS.add("--partition", "NUMBER", type=int32, help="Read this partition only, from its end without --offset.")
 FLAGS.add("--offset", "OFFSET", help="A number, earliest or latest (the default); needs --partition.")
 FLAGS.add("--from-beginning", is_switch=True, help="Begin with the first record, not behind the last one.")
-FLAGS.add("--max-messages", "NUMBER", type=int, help="End after so many records.")
-FLAGS.add("--timeout-ms", "MS", type=int, help="End when no record came for so long.")
+FLAGS.add("--max-messages", "NUMBER", type=int32, help="End after so many records.")
+FLAGS.add("--timeout-ms", "MS", type=int64, help="End when no record came for so long.")
 FLAGS.add("--group", "GROUP", help="Read as a member of this consumer group.")
 FLAGS.add("--isolation-level", "LEVEL", default="read_uncommitted", help="read_committed or read_uncommitted.")
 FLAGS.add("--formatter", "CLASS", help="How records are printed: a class of Kafka's.")
@@ -279,12 +279,15 @@ def _start(given: argparse.Namespace) -> int:
     named = {"earliest": EARLIEST, "latest": LATEST}.get(text.lower())
     if named is not None:
         return named
-    if not (text.isascii() and text.isdigit()):
-        raise FlagsError(
-            f"The provided offset value '{text}' is incorrect. Valid values are 'earliest', 'latest', or a "
-            "non-negative long."
-        )
-    return int(text)
+    try:
+        if text.isdigit():
+            return int64(text)
+    except ValueError:
+        pass
+    raise FlagsError(
+        f"The provided offset value '{text}' is incorrect. Valid values are 'earliest', 'latest', or a "
+        "non-negative long."
+    )
 
 
 def _formatter_configs(given: argparse.Namespace) -> Mapping[str, str]:

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from kafkastore.cli.kafka.client_flags import choose, pairs, properties_of
-from kafkastore.cli.kafka.flags import Flags, FlagsError, is_given
+from kafkastore.cli.kafka.flags import Flags, FlagsError, int32, int64, is_given
 
 if TYPE_CHECKING:
     import argparse
@@ -44,18 +44,18 @@ FLAGS.add("--topic", "TOPIC", help="REQUIRED: the topic to write to.")
 FLAGS.add("--bootstrap-server", "HOST:PORT,...", help="REQUIRED: brokers to begin with.")
 FLAGS.add("--sync", is_switch=True, help="Wait for each record before the next one is sent.")
 FLAGS.add("--compression-codec", "CODEC", is_optional=True, help="none, gzip (without a value), snappy, lz4 or zstd.")
-FLAGS.add("--batch-size", "BYTES", type=int, help="Of a batch of a partition (16384).")
-FLAGS.add("--message-send-max-retries", "NUMBER", type=int, help="How often a record is sent again (3).")
-FLAGS.add("--retry-backoff-ms", "MS", type=int, help="Between those (100).")
-FLAGS.add("--timeout", "MS", type=int, help="How long a record may wait for others (1000).")
+FLAGS.add("--batch-size", "BYTES", type=int32, help="Of a batch of a partition (16384).")
+FLAGS.add("--message-send-max-retries", "NUMBER", type=int32, help="How often a record is sent again (3).")
+FLAGS.add("--retry-backoff-ms", "MS", type=int64, help="Between those (100).")
+FLAGS.add("--timeout", "MS", type=int64, help="How long a record may wait for others (1000).")
 FLAGS.add("--request-required-acks", "ACKS", help="-1 or all, 1, or 0.")
-FLAGS.add("--request-timeout-ms", "MS", type=int, help="How long a request may take (1500).")
-FLAGS.add("--metadata-expiry-ms", "MS", type=int, help="How soon partitions are looked up again (300000).")
-FLAGS.add("--max-block-ms", "MS", type=int, help="How long sending may wait (60000).")
-FLAGS.add("--max-memory-bytes", "BYTES", type=int, help="Of all records that are not sent (33554432).")
-FLAGS.add("--max-partition-memory-bytes", "BYTES", type=int, help="(DEPRECATED) As --batch-size.")
+FLAGS.add("--request-timeout-ms", "MS", type=int32, help="How long a request may take (1500).")
+FLAGS.add("--metadata-expiry-ms", "MS", type=int64, help="How soon partitions are looked up again (300000).")
+FLAGS.add("--max-block-ms", "MS", type=int64, help="How long sending may wait (60000).")
+FLAGS.add("--max-memory-bytes", "BYTES", type=int64, help="Of all records that are not sent (33554432).")
+FLAGS.add("--max-partition-memory-bytes", "BYTES", type=int32, help="(DEPRECATED) As --batch-size.")
 FLAGS.add("--line-reader", "CLASS", default=LINE_READERS[0], help="What takes lines apart: Kafka's own class alone.")
-FLAGS.add("--socket-buffer-size", "BYTES", type=int, help="Of the socket (102400).")
+FLAGS.add("--socket-buffer-size", "BYTES", type=int32, help="Of the socket (102400).")
 FLAGS.add("--reader-property", "KEY=VALUE", is_repeated=True, help=f"How lines are taken apart: {PROPERTIES}.")
 FLAGS.add("--reader-config", "FILE", help="A file of such properties.")
 FLAGS.add("--property", "KEY=VALUE", is_repeated=True, help="(DEPRECATED) As --reader-property.")

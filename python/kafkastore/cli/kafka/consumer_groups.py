@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkastore.cli.kafka.flags import Flags, FlagsError, is_given, split_list
+from kafkastore.cli.kafka.flags import Flags, FlagsError, int64, is_given, split_list
 from kafkastore.cli.kafka.java_order import hash_order
 from kafkastore.cli.kafka.run import KAFKA_VERSION, ask, java_text, say
 from kafkastore.errors import ConfigError, ErrorCode, KafkastoreError
@@ -39,7 +39,7 @@ def _add_flags() -> None:
     add = FLAGS.add
     add("--bootstrap-server", "server to connect to", help="Required but for --validate-regex.")
     add("--command-config", "command config property file", help="A client.properties.")
-    add("--timeout", "timeout (ms)", type=int, default=DEFAULT_TIMEOUT_MS, help="How long requests are sent again.")
+    add("--timeout", "timeout (ms)", type=int64, default=DEFAULT_TIMEOUT_MS, help="How long requests are sent again.")
     for action, text in zip(ACTIONS[:-1], (
         "List groups of consumers.",
         "Describe groups: partitions, committed offsets, lag.",
@@ -61,8 +61,8 @@ def _add_flags() -> None:
     add("--dry-run", is_switch=True, help="With --reset-offsets: show the new offsets only, as without --execute.")
     add("--execute", is_switch=True, help="With --reset-offsets: set them.")
     add("--export", is_switch=True, help="With --reset-offsets: print them as CSV.")
-    add("--to-offset", "offset", type=int, help="To this offset.")
-    add("--shift-by", "number-of-offsets", type=int, help="By so many from what is committed.")
+    add("--to-offset", "offset", type=int64, help="To this offset.")
+    add("--shift-by", "number-of-offsets", type=int64, help="By so many from what is committed.")
     add("--to-datetime", "datetime", help="To this time: YYYY-MM-DDThh:mm:ss.sss.")
     add("--by-duration", "duration", help="To the time so long ago: PnDTnHnMnS.")
     add("--to-earliest", is_switch=True, help="To the first record.")

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkastore.cli.kafka.client_flags import pairs, properties_of
-from kafkastore.cli.kafka.flags import Flags, FlagsError, is_given
+from kafkastore.cli.kafka.flags import Flags, FlagsError, int32, int64, is_given
 
 if TYPE_CHECKING:
     import argparse
@@ -31,19 +31,19 @@ FLAGS = Flags("kafka-consumer-perf-test", "Measures how fast records are read.")
 FLAGS.add("--bootstrap-server", "HOST:PORT,...", help="REQUIRED: brokers to begin with.")
 FLAGS.add("--topic", "TOPIC", help="The topic to read.")
 FLAGS.add("--include", "REGEX", help="Read the topics whose whole names match.")
-FLAGS.add("--num-records", "NUMBER", type=int, help="REQUIRED: how many records to read.")
-FLAGS.add("--messages", "NUMBER", type=int, help="(DEPRECATED) As --num-records.")
+FLAGS.add("--num-records", "NUMBER", type=int64, help="REQUIRED: how many records to read.")
+FLAGS.add("--messages", "NUMBER", type=int64, help="(DEPRECATED) As --num-records.")
 FLAGS.add("--group", "GROUP", help="Read as a member of this consumer group.")
-FLAGS.add("--fetch-size", "BYTES", type=int, default=1 << 20, help="Of a partition in a request at most (1 MiB).")
+FLAGS.add("--fetch-size", "BYTES", type=int32, default=1 << 20, help="Of a partition in a request at most (1 MiB).")
 FLAGS.add("--from-latest", is_switch=True, help="Begin behind the last record, not with the first one.")
-FLAGS.add("--socket-buffer-size", "BYTES", type=int, default=2 << 20, help="Of the socket (2 MiB).")
+FLAGS.add("--socket-buffer-size", "BYTES", type=int32, default=2 << 20, help="Of the socket (2 MiB).")
 FLAGS.add("--command-config", "FILE", help="Properties of the consumer.")
 FLAGS.add("--command-property", "KEY=VALUE", is_repeated=True, help="One such property; counts before the file.")
 FLAGS.add("--consumer.config", "FILE", help="(DEPRECATED) As --command-config.")
 FLAGS.add("--print-metrics", is_switch=True, help="Print figures of the consumer at the end.")
 FLAGS.add("--show-detailed-stats", is_switch=True, help="A line for each interval.")
 FLAGS.add("--timeout", "MS", is_optional=True, default="10000", help="The longest time without a record (10000).")
-FLAGS.add("--reporting-interval", "MS", type=int, default=5000, help="Between the lines (5000).")
+FLAGS.add("--reporting-interval", "MS", type=int64, default=5000, help="Between the lines (5000).")
 FLAGS.add("--date-format", "FORMAT", default=DATE_FORMAT, help="Of times, as java.text.SimpleDateFormat has them.")
 FLAGS.add("--hide-header", is_switch=True, help="Leave the header out.")
 

@@ -7,7 +7,7 @@ import sys
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from kafkastore.cli.kafka.flags import Flags, FlagsError
+from kafkastore.cli.kafka.flags import Flags, FlagsError, int64
 from kafkastore.cli.kafka.run import ask, say
 from kafkastore.errors import KafkastoreError
 
@@ -54,7 +54,7 @@ def _flags() -> Flags:
 
 
 def _milliseconds(text: str) -> int:
-    return int(text) if text else -1
+    return int64(text) if text else -1
 
 
 FLAGS: Final = _flags()

@@ -60,7 +60,7 @@ def read_offsets(path: str) -> dict[Partition, int]:
             content = json.load(file)
     except OSError:
         raise ConfigError(f"Unable to read file {path}") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ConfigError("The input string is not a valid JSON") from None
     version = content.get("version", 1) if isinstance(content, dict) else None
     if version != 1:

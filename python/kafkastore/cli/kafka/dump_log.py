@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kafkastore.cli.kafka.flags import Flags, is_given, split_list
+from kafkastore.cli.kafka.flags import Flags, int32, is_given, split_list
 from kafkastore.errors import KafkastoreError
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ def _flags() -> Flags:
     flags.add("--skip-record-metadata", is_switch=True, help="Keys and values alone.")
     flags.add("--verify-index-only", is_switch=True, help="Compare indexes with their segments; print no entries.")
     flags.add("--index-sanity-check", is_switch=True, help="Only what a broker looks at when it starts.")
-    flags.add("--max-message-size", "BYTES", type=int, default=5 << 20, help="Of the largest batch.")
-    flags.add("--max-bytes", "BYTES", type=int, default=MOST_BYTES, help="So many of a segment.")
+    flags.add("--max-message-size", "BYTES", type=int32, default=5 << 20, help="Of the largest batch.")
+    flags.add("--max-bytes", "BYTES", type=int32, default=MOST_BYTES, help="So many of a segment.")
     flags.add("--offsets-decoder", is_switch=True, help="Records of __consumer_offsets.")
     flags.add("--transaction-log-decoder", is_switch=True, help="Records of __transaction_state.")
     flags.add("--share-group-state-decoder", is_switch=True, help="Records of __share_group_state.")
@@ -80,6 +80,8 @@ def main(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         raise
     except OSError as error:
+        if error.filename is None:  # of stdout
+            raise
         raise KafkastoreError(f"{error.filename}: {error.strerror}") from None
     except ScanError as error:
         raise KafkastoreError(str(error)) from None

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     Words = tuple[str | None, str | None]
 
+MOST_DIGITS: Final = 10
+"""Of the number of a partition."""
 COLUMNS: Final = ("offset", "timestamp", "key", "value", "headers")
 HEADER_BYTES: Final = 61
 """Of a batch, in front of its records."""
@@ -129,7 +131,9 @@ class SegmentDump:
                 first = batch.base_offset if first is None else first
                 last, end = batch.last_offset, batch.position + batch.size_bytes
         if first is not None:
-            scan = _core.Scan([file_split(path, ("", 0), (first, last + 1), end)], COLUMNS, check_crcs=False)
+            scan = _core.Scan(
+                [file_split(path, _partition_of(path), (first, last + 1), end)], COLUMNS, check_crcs=False
+            )
             yield from map(_Record._make, scanned_rows(scan))
 
     def _print(self, path: Path, batch: BatchDescription, record: _Record, last: int) -> int:
@@ -211,6 +215,12 @@ def _control_records(batch: BatchDescription, body: bytes) -> Iterator[_Record]:
         value, at = _sized(body, at)
         yield _Record(batch.base_offset + delta, base_timestamp * 1000, key, value, None)
         at = end
+
+
+def _partition_of(path: Path) -> tuple[str, int]:
+    """The partition whose folder the file is in, for errors."""
+    topic, _, number = path.absolute().parent.name.rpartition("-")
+    return (topic, int(number)) if number.isdecimal() and len(number) < MOST_DIGITS else ("", 0)
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkastore.cli.kafka.client_flags import properties_of
-from kafkastore.cli.kafka.flags import Flags, FlagsError
+from kafkastore.cli.kafka.flags import Flags, FlagsError, int32, int64
 
 if TYPE_CHECKING:
     from kafkastore.consuming.readers import TopicReader
@@ -22,14 +22,14 @@ NEEDED: Final = 5
 FLAGS = Flags("kafka-e2e-latency", "Measures how long a record takes from a producer to a consumer.")
 FLAGS.add("--bootstrap-server", "HOST:PORT,...", help="REQUIRED: brokers to begin with.")
 FLAGS.add("--topic", "TOPIC", help="REQUIRED: the topic; it is made where there is none.")
-FLAGS.add("--num-records", "NUMBER", type=int, help="REQUIRED: how many records.")
+FLAGS.add("--num-records", "NUMBER", type=int64, help="REQUIRED: how many records.")
 FLAGS.add("--producer-acks", "ACKS", help="REQUIRED: 1 or all.")
-FLAGS.add("--record-size", "BYTES", type=int, help="REQUIRED: of a value.")
+FLAGS.add("--record-size", "BYTES", type=int32, help="REQUIRED: of a value.")
 FLAGS.add("--command-config", "FILE", help="Properties of both clients.")
-FLAGS.add("--record-key-size", "BYTES", type=int, default=0, help="Of a key (0: none).")
-FLAGS.add("--num-headers", "NUMBER", type=int, default=0, help="Of a record (0).")
-FLAGS.add("--record-header-key-size", "BYTES", type=int, default=0, help="Of the name of a header.")
-FLAGS.add("--record-header-size", "BYTES", type=int, default=0, help="Of the value of a header.")
+FLAGS.add("--record-key-size", "BYTES", type=int32, default=0, help="Of a key (0: none).")
+FLAGS.add("--num-headers", "NUMBER", type=int32, default=0, help="Of a record (0).")
+FLAGS.add("--record-header-key-size", "BYTES", type=int32, default=0, help="Of the name of a header.")
+FLAGS.add("--record-header-size", "BYTES", type=int32, default=0, help="Of the value of a header.")
 
 
 class Record(NamedTuple):

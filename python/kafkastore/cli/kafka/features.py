@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Final
 
-from kafkastore.cli.kafka.flags import FlagsError
+from kafkastore.cli.kafka.flags import FlagsError, int32
 from kafkastore.cli.kafka.run import ask
 from kafkastore.cli.kafka.subcommands import Subcommands
 from kafkastore.errors import KafkastoreError
@@ -32,7 +32,7 @@ def _flags() -> _Flags:
     parser.add_argument("--command-config", metavar="FILE", help="A client.properties.")
     commands = parser.add_subparsers(dest="command", required=True)
     describe = commands.add_parser("describe", help="The features of a broker and of the cluster.")
-    describe.add_argument("--node-id", type=int, help="The broker to ask; any without.")
+    describe.add_argument("--node-id", type=int32, help="The broker to ask; any without.")
     for name in ("upgrade", "downgrade"):
         one = commands.add_parser(name, help=f"{name.capitalize()} features.")
         one.add_argument("--metadata", metavar="VERSION", help="The metadata's version, such as 4.3-IV0 (deprecated).")

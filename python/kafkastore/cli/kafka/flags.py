@@ -35,6 +35,26 @@ class VersionAskedError(Exception):
     """``--version``: the tool prints it, and does nothing else; exit status 0."""
 
 
+def int32(text: str) -> int:
+    """An Integer of Java. Raises ValueError."""
+    return _within(text, 31)
+
+
+def int64(text: str) -> int:
+    """A Long of Java. Raises ValueError."""
+    return _within(text, 63)
+
+
+def _within(text: str, bits: int) -> int:
+    number = int(text)
+    if not -(1 << bits) <= number < 1 << bits:
+        raise ValueError(f"{text} has more than {bits + 1} bits")
+    return number
+
+
+int32.__name__ = int64.__name__ = "int"  # what argparse says of a value that is none
+
+
 class Flags(argparse.ArgumentParser):
     """See the module."""
 

@@ -7,7 +7,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafkastore.cli.kafka.flags import Flags, FlagsError, split_list
+from kafkastore.cli.kafka.flags import Flags, FlagsError, int64, split_list
 from kafkastore.cli.kafka.run import KAFKA_VERSION, ask, java_text, say
 from kafkastore.errors import ConfigError, KafkastoreError
 
@@ -148,7 +148,7 @@ def _numbers(text: str | None) -> list[int]:
 
 def _time(text: str) -> int:
     try:
-        return WORDS[text] if text in WORDS else int(text)
+        return WORDS[text] if text in WORDS else int64(text)
     except ValueError:
         raise ConfigError(
             f"Malformed time argument {text}. Please use {TIMES}, or a specified long format timestamp"

@@ -6,7 +6,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkastore.cli.kafka.flags import Flags, FlagsError, is_given
+from kafkastore.cli.kafka.flags import Flags, FlagsError, int32, is_given
 from kafkastore.cli.kafka.run import ask, java_text
 from kafkastore.errors import ErrorCode, KafkastoreError
 
@@ -34,7 +34,7 @@ def _flags() -> Flags:
     flags.add("--admin.config", "FILE", help="The same (deprecated).")
     flags.add("--election-type", "preferred|unclean", help="REQUIRED: unclean may lose records.")
     flags.add("--topic", "TOPIC", help="With --partition.")
-    flags.add("--partition", "N", type=int, help="With --topic.")
+    flags.add("--partition", "N", type=int32, help="With --topic.")
     flags.add("--all-topic-partitions", is_switch=True, help="All that need it.")
     flags.add("--path-to-json-file", "FILE", help='{"partitions":[{"topic":"foo","partition":1}]}')
     return flags
@@ -89,7 +89,7 @@ def _partitions_of(path: str) -> list[Partition]:
             content = json.load(file)
     except OSError:
         raise KafkastoreError(f"java.io.IOException: Unable to read file {path}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise KafkastoreError(f"{path}: Replica election data is empty, or no JSON ({error})") from None
     if not isinstance(content, dict) or "partitions" not in content:
         raise KafkastoreError('Replica election data is missing "partitions" field')

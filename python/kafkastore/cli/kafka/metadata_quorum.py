@@ -6,6 +6,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Final
 
+from kafkastore.cli.kafka.flags import int32
 from kafkastore.cli.kafka.run import ask
 from kafkastore.cli.kafka.subcommands import Subcommands, add_bootstrap
 from kafkastore.errors import KafkastoreError
@@ -42,7 +43,7 @@ def _flags() -> Subcommands:
     add = commands.add_parser("add-controller", help="Make a controller a member.")
     add.add_argument("--dry-run", action="store_true", help="Only say what would be done.")
     remove = commands.add_parser("remove-controller", help="Take a controller out of the quorum.")
-    remove.add_argument("--controller-id", "-i", type=int, required=True, metavar="ID")
+    remove.add_argument("--controller-id", "-i", type=int32, required=True, metavar="ID")
     remove.add_argument("--controller-directory-id", "-d", required=True, metavar="UUID")
     remove.add_argument("--dry-run", action="store_true", help="Only say what would be done.")
     remove.add_argument("--unregister", action="store_true", help="And make the cluster forget it.")

@@ -9,7 +9,7 @@ import uuid
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkastore.cli.kafka.client_flags import pairs, properties_of
-from kafkastore.cli.kafka.flags import FlagsError
+from kafkastore.cli.kafka.flags import FlagsError, int32, int64
 from kafkastore.cli.kafka.subcommands import Subcommands
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ FLAGS = Subcommands(
 )
 FLAGS.add_argument("--bootstrap-server", metavar="BOOTSTRAP-SERVER", help="Counts before bootstrap.servers elsewhere.")
 FLAGS.add_argument("--topic", required=True, metavar="TOPIC", help="Write to this topic.")
-FLAGS.add_argument("--num-records", type=int, required=True, metavar="NUM-RECORDS", help="How many.")
+FLAGS.add_argument("--num-records", type=int64, required=True, metavar="NUM-RECORDS", help="How many.")
 FLAGS.add_argument(
     "--throughput", type=float, required=True, metavar="THROUGHPUT", help="Records a second; -1: no limit."
 )
@@ -45,14 +45,14 @@ FLAGS.add_argument("--producer.config", metavar="CONFIG-FILE", help="(DEPRECATED
 FLAGS.add_argument("--command-config", metavar="CONFIG-FILE", help="Properties of the producer.")
 FLAGS.add_argument("--print-metrics", action="store_true", help="Print figures of the producer at the end.")
 FLAGS.add_argument("--transactional-id", metavar="TRANSACTIONAL-ID", help="Write in transactions of this id.")
-FLAGS.add_argument("--transaction-duration-ms", type=int, metavar="MS", help="Commit after this time (3000).")
-FLAGS.add_argument("--warmup-records", type=int, default=0, metavar="NUMBER", help="Not counted as steady state.")
-FLAGS.add_argument("--reporting-interval", type=int, default=5000, metavar="MS", help="Between lines of progress.")
-FLAGS.add_argument("--record-key-range", type=int, metavar="KEY-RANGE", help="Keys are numbers below this one.")
+FLAGS.add_argument("--transaction-duration-ms", type=int64, metavar="MS", help="Commit after this time (3000).")
+FLAGS.add_argument("--warmup-records", type=int64, default=0, metavar="NUMBER", help="Not counted as steady state.")
+FLAGS.add_argument("--reporting-interval", type=int64, default=5000, metavar="MS", help="Between lines of progress.")
+FLAGS.add_argument("--record-key-range", type=int64, metavar="KEY-RANGE", help="Keys are numbers below this one.")
 FLAGS.add_argument("--key-distribution", default="none", metavar="HOW", help="none, range (in turn) or random.")
-FLAGS.add_argument("--random-seed", type=int, default=0, metavar="SEED", help="Of payloads and keys.")
+FLAGS.add_argument("--random-seed", type=int64, default=0, metavar="SEED", help="Of payloads and keys.")
 PAYLOADS = FLAGS.add_mutually_exclusive_group(required=True)
-PAYLOADS.add_argument("--record-size", type=int, metavar="RECORD-SIZE", help="Bytes of a record.")
+PAYLOADS.add_argument("--record-size", type=int32, metavar="RECORD-SIZE", help="Bytes of a record.")
 PAYLOADS.add_argument("--payload-file", metavar="PAYLOAD-FILE", help="Records are taken out of it by chance.")
 PAYLOADS.add_argument("--payload-monotonic", action="store_true", help="Records are rising numbers.")
 

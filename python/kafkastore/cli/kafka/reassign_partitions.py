@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Final
 
-from kafkastore.cli.kafka.flags import Flags, FlagsError, is_given
+from kafkastore.cli.kafka.flags import Flags, FlagsError, int64, is_given
 from kafkastore.cli.kafka.run import ask, java_text
 from kafkastore.errors import KafkastoreError
 
@@ -56,9 +56,11 @@ def _flags() -> Flags:
     flags.add("--topics-to-move-json-file", "FILE", help='{"version":1,"topics":[{"topic":"foo"}]}')
     flags.add("--broker-list", "ID,ID,...", help="With --generate: the brokers that may get replicas.")
     flags.add("--disable-rack-aware", is_switch=True, help="With --generate: racks do not count.")
-    flags.add("--throttle", "BYTES", type=int, help="A second, between brokers.")
-    flags.add("--replica-alter-log-dirs-throttle", "BYTES", type=int, help="A second, between directories of a broker.")
-    flags.add("--timeout", "MS", type=int, help="How long moves between directories may take to begin.  [10000]")
+    flags.add("--throttle", "BYTES", type=int64, help="A second, between brokers.")
+    flags.add(
+        "--replica-alter-log-dirs-throttle", "BYTES", type=int64, help="A second, between directories of a broker."
+    )
+    flags.add("--timeout", "MS", type=int64, help="How long moves between directories may take to begin.  [10000]")
     flags.add("--additional", is_switch=True, help="Beside moves that are under way; also to change throttles.")
     flags.add("--preserve-throttles", is_switch=True, help="Leave throttles.")
     flags.add("--disallow-replication-factor-change", is_switch=True, help="Refuse more or fewer replicas.")

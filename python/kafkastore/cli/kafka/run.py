@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from kafkastore.cli.kafka.flags import FlagsError, VersionAskedError
+from kafkastore.cli.main import NO_UTF8
 from kafkastore.errors import KafkastoreError
 
 if TYPE_CHECKING:
@@ -58,6 +59,9 @@ def _run(tool: str, arguments: list[str]) -> int:
         return 1
     except KafkastoreError as error:
         sys.stderr.write(f"{error}\n")
+        return 1
+    except UnicodeEncodeError:
+        sys.stderr.write(f"{NO_UTF8}\n")
         return 1
     return status
 

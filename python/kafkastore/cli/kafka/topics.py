@@ -6,7 +6,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafkastore.cli.kafka.flags import Flags, FlagsError, is_given, split_list
+from kafkastore.cli.kafka.flags import Flags, FlagsError, int32, is_given, split_list
 from kafkastore.cli.kafka.java_order import hash_order, java_hash, map_order, sized
 from kafkastore.cli.kafka.run import KAFKA_VERSION, ask, log_error, say
 from kafkastore.errors import KafkastoreError
@@ -59,8 +59,8 @@ def _flags() -> Flags:
     flags.add("--topic-id", "ID", help="The id of the topic to describe.")
     flags.add("--config", "NAME=VALUE", is_repeated=True, help="A configuration of the topic to create.")
     flags.add("--delete-config", "NAME", help="Not supported; use kafka-configs.")
-    flags.add("--partitions", "N", type=int, help="How many the topic is to have. [the broker's]")
-    flags.add("--replication-factor", "N", type=int, help="How many replicas each has. [the broker's]")
+    flags.add("--partitions", "N", type=int32, help="How many the topic is to have. [the broker's]")
+    flags.add("--replication-factor", "N", type=int32, help="How many replicas each has. [the broker's]")
     flags.add("--replica-assignment", "N:N,N:N", help="The brokers of each partition.")
     flags.add("--under-replicated-partitions", is_switch=True, help="Describe these alone.")
     flags.add("--unavailable-partitions", is_switch=True, help="Describe those without a leader alone.")
@@ -70,7 +70,7 @@ def _flags() -> Flags:
     flags.add("--if-exists", is_switch=True, help="A topic that is not there is no error.")
     flags.add("--if-not-exists", is_switch=True, help="A topic that is there already is no error.")
     flags.add("--exclude-internal", is_switch=True, help="Without the topics of the brokers themselves.")
-    flags.add("--partition-size-limit-per-response", "N", type=int, default=2000, help="Partitions in one answer.")
+    flags.add("--partition-size-limit-per-response", "N", type=int32, default=2000, help="Partitions in one answer.")
     return flags
 
 
@@ -326,7 +326,7 @@ def _print_topic(given: argparse.Namespace, view: View) -> None:
             words.append(f"TopicId: {topic_id_text(topic.topic_id)}")
         words += [
             f"PartitionCount: {len(partitions)}",
-            f"ReplicationFactor: {view.replication_factor(partitions[0])}",
+            f"ReplicationFactor: {view.replication_factor(partitions[0]) if partitions else 0}",
             f"Configs: {shown}",
         ]
         say("\t".join(words))

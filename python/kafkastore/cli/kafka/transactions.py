@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
+from kafkastore.cli.kafka.flags import int32, int64
 from kafkastore.cli.kafka.run import KAFKA_VERSION, ask, say
 from kafkastore.cli.kafka.subcommands import Subcommands
 from kafkastore.errors import ConfigError, ErrorCode, KafkastoreError
@@ -17,16 +18,6 @@ if TYPE_CHECKING:
 
 MINUTE_MS: Final = 60_000
 NONE: Final = "None"
-INT: Final = range(-(1 << 31), 1 << 31)
-
-
-def _int(text: str) -> int:
-    if int(text) not in INT:
-        raise ValueError
-    return int(text)
-
-
-_int.__name__ = "int"  # what argparse says of a value that is none
 
 
 def _flags() -> Subcommands:
@@ -38,26 +29,26 @@ def _flags() -> Subcommands:
     parser.add_argument("--bootstrap-server", metavar="host:port", help="Brokers to begin with.")
     commands = parser.add_subparsers(dest="command", title="commands", metavar="COMMAND")
     listed = commands.add_parser("list", help="List transactions.")
-    listed.add_argument("--duration-filter", type=int, help="Those that run for longer, in ms; -1: all.")
+    listed.add_argument("--duration-filter", type=int64, help="Those that run for longer, in ms; -1: all.")
     listed.add_argument("--transactional-id-pattern", help="Those whose id a regular expression matches.")
     described = commands.add_parser("describe", help="Describe the transaction of a transactional id.")
     described.add_argument("--transactional-id", required=True)
     producers = commands.add_parser("describe-producers", help="Describe the producers of a partition.")
-    producers.add_argument("--broker-id", type=_int, help="The broker whose replica is asked; the leader's without.")
+    producers.add_argument("--broker-id", type=int32, help="The broker whose replica is asked; the leader's without.")
     producers.add_argument("--topic", required=True)
-    producers.add_argument("--partition", type=_int, required=True)
+    producers.add_argument("--partition", type=int32, required=True)
     abort = commands.add_parser("abort", help="Abort a hanging transaction.")
     abort.add_argument("--topic", required=True)
-    abort.add_argument("--partition", type=_int, required=True)
-    abort.add_argument("--start-offset", type=int, help="Where it begins: enough for brokers of Kafka 3.0 and later.")
-    abort.add_argument("--producer-id", type=int, help="With the two epochs, for older brokers.")
-    abort.add_argument("--producer-epoch", type=_int)
-    abort.add_argument("--coordinator-epoch", type=_int)
+    abort.add_argument("--partition", type=int32, required=True)
+    abort.add_argument("--start-offset", type=int64, help="Where it begins: enough for brokers of Kafka 3.0 and later.")
+    abort.add_argument("--producer-id", type=int64, help="With the two epochs, for older brokers.")
+    abort.add_argument("--producer-epoch", type=int32)
+    abort.add_argument("--coordinator-epoch", type=int32)
     hanging = commands.add_parser("find-hanging", help="Find hanging transactions.")
-    hanging.add_argument("--broker-id", type=_int, help="The broker to search.")
-    hanging.add_argument("--max-transaction-timeout", type=_int, default=15, help="In minutes: older ones alone. [15]")
+    hanging.add_argument("--broker-id", type=int32, help="The broker to search.")
+    hanging.add_argument("--max-transaction-timeout", type=int32, default=15, help="In minutes: older ones alone. [15]")
     hanging.add_argument("--topic", help="The topic to search.")
-    hanging.add_argument("--partition", type=_int, help="The partition to search.")
+    hanging.add_argument("--partition", type=int32, help="The partition to search.")
     force = commands.add_parser(FORCE, help="Abort what a transactional id has open, and fence its producer.")
     force.add_argument("--transactionalId", dest="transactional_id", required=True)
     return parser

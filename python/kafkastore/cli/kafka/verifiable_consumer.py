@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkastore.cli.kafka.client_flags import one_config
 from kafkastore.cli.kafka.events import print_event
+from kafkastore.cli.kafka.flags import int32, int64
 from kafkastore.cli.kafka.subcommands import Subcommands
 
 if TYPE_CHECKING:
@@ -24,12 +25,14 @@ FLAGS.add_argument("--group-protocol", default="classic", metavar="GROUP-PROTOCO
 FLAGS.add_argument("--group-remote-assignor", metavar="GROUP-REMOTE-ASSIGNOR", help="Of the consumer protocol alone.")
 FLAGS.add_argument("--group-id", required=True, metavar="GROUP-ID", help="The group.")
 FLAGS.add_argument("--group-instance-id", metavar="GROUP-INSTANCE-ID", help="The member's own name in the group.")
-FLAGS.add_argument("--max-messages", type=int, default=-1, metavar="MAX-MESSAGES", help="How many; -1: until it ends.")
-FLAGS.add_argument("--session-timeout", type=int, metavar="TIMEOUT-MS", help="Of the member.")
+FLAGS.add_argument(
+    "--max-messages", type=int32, default=-1, metavar="MAX-MESSAGES", help="How many; -1: until it ends."
+)
+FLAGS.add_argument("--session-timeout", type=int32, metavar="TIMEOUT-MS", help="Of the member.")
 FLAGS.add_argument("--verbose", action="store_true", help="An event for each record.")
 FLAGS.add_argument("--enable-autocommit", action="store_true", help="Commit now and then, not after each poll.")
 FLAGS.add_argument(
-    "--close-timeout", type=int, default=30_000, metavar="CLOSE-TIMEOUT-MS", help="How long the end may take."
+    "--close-timeout", type=int64, default=30_000, metavar="CLOSE-TIMEOUT-MS", help="How long the end may take."
 )
 FLAGS.add_argument("--reset-policy", default="earliest", metavar="RESET-POLICY", help="earliest, latest or none.")
 FLAGS.add_argument("--assignment-strategy", default=RANGE, metavar="ASSIGNMENT-STRATEGY", help="A class of Kafka's.")

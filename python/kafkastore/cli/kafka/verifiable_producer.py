@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkastore.cli.kafka.client_flags import one_config
 from kafkastore.cli.kafka.events import print_event
+from kafkastore.cli.kafka.flags import int32, int64
 from kafkastore.cli.kafka.subcommands import Subcommands
 
 if TYPE_CHECKING:
@@ -21,15 +22,19 @@ SERVERS: Final = "HOST1:PORT1[,HOST2:PORT2[...]]"
 
 FLAGS = Subcommands("verifiable-producer", description="Sends rising numbers and prints what became of each.")
 FLAGS.add_argument("--topic", required=True, metavar="TOPIC", help="Write to this topic.")
-FLAGS.add_argument("--max-messages", type=int, default=-1, metavar="MAX-MESSAGES", help="How many; -1: until it ends.")
-FLAGS.add_argument("--throughput", type=int, default=-1, metavar="THROUGHPUT", help="Records a second; -1: no limit.")
-FLAGS.add_argument("--acks", type=int, default=-1, choices=(0, 1, -1), metavar="ACKS", help="0, 1 or -1.")
+FLAGS.add_argument(
+    "--max-messages", type=int32, default=-1, metavar="MAX-MESSAGES", help="How many; -1: until it ends."
+)
+FLAGS.add_argument("--throughput", type=int64, default=-1, metavar="THROUGHPUT", help="Records a second; -1: no limit.")
+FLAGS.add_argument("--acks", type=int64, default=-1, choices=(0, 1, -1), metavar="ACKS", help="0, 1 or -1.")
 FLAGS.add_argument("--producer.config", metavar="CONFIG-FILE", help="(DEPRECATED) As --command-config.")
 FLAGS.add_argument(
-    "--message-create-time", type=int, default=-1, metavar="CREATE-TIME", help="Of the first record, in ms."
+    "--message-create-time", type=int64, default=-1, metavar="CREATE-TIME", help="Of the first record, in ms."
 )
-FLAGS.add_argument("--value-prefix", type=int, metavar="VALUE-PREFIX", help="A number before each value, with a dot.")
-FLAGS.add_argument("--repeating-keys", type=int, metavar="REPEATING-KEYS", help="Keys from 0 on, below this, in turn.")
+FLAGS.add_argument("--value-prefix", type=int32, metavar="VALUE-PREFIX", help="A number before each value, with a dot.")
+FLAGS.add_argument(
+    "--repeating-keys", type=int32, metavar="REPEATING-KEYS", help="Keys from 0 on, below this, in turn."
+)
 FLAGS.add_argument(
     "--command-config", metavar="CONFIG-FILE", help="Properties of the producer; count before the flags."
 )
