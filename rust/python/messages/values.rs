@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use protocol::codec::put;
 use protocol::codec::schema::Slot;
 use protocol::codec::table::{Kind, Struct};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
@@ -83,13 +83,18 @@ pub fn put_value(
             Ok(())
         }
         kind => {
-            let number: i64 = value.extract().map_err(|error| with_name(&error, name, value))?;
+            let too_large = || PyValueError::new_err(name.is(&format!("cannot be {value}, which is no {kind:?}")));
+            let number: i64 = value.extract().map_err(|error: PyErr| {
+                if error.is_instance_of::<PyOverflowError>(value.py()) {
+                    too_large()
+                } else {
+                    with_name(&error, name, value)
+                }
+            })?;
             if put::integer(out, kind, number) {
                 Ok(())
             } else {
-                Err(PyValueError::new_err(
-                    name.is(&format!("cannot be {number}, which is no {kind:?}")),
-                ))
+                Err(too_large())
             }
         }
     }

@@ -137,6 +137,7 @@ def test_value_that_is_left_out_or_of_a_wrong_type_raises_with_its_name() -> Non
         ("resource_name", None, TypeError, "resource_name is null"),
         ("resource_name", 7, TypeError, "resource_name cannot be written: a int"),
         ("resource_type", 128, ValueError, "resource_type cannot be 128"),
+        ("resource_type", 1 << 70, ValueError, f"resource_type cannot be {1 << 70}"),
         ("resource_type", "2", TypeError, "resource_type cannot be written: a str"),
         ("configs", None, TypeError, "configs is null"),
         ("configs", [7], TypeError, "a int is no DescribeConfigsResourceResult"),
