@@ -126,8 +126,8 @@ PLANTED = [
     Planted(
         test_commands.unknown_commands,
         "docs/a.md",
-        "```sh\nkafkastore cluster add-brokers \\\n  --brokers 4\n```\n",
-        ":2: kafkastore cluster add-brokers --brokers 4: kafkastore cluster add-brokers: Missing option",
+        "```sh\nkafkastore cluster add-brokers \\\n  --dry-run\n```\n",
+        ":2: kafkastore cluster add-brokers --dry-run: kafkastore cluster add-brokers: Missing option",
         "```sh\nkafkastore cluster add-brokers --bootstrap-server a:1 --brokers 4  # four | five\n```\n",
     ),
     Planted(

@@ -68,12 +68,12 @@ def test_times_that_go_back_make_the_wait_no_longer_than_it_is(broker: BrokerPro
         [row] = rows(scene, "groups", "lag", "gv-times")
         assert row["lag"] == 6 - offset
         assert least <= row["lag_seconds"] < most, (offset, row)
-    said(scene, "groups", "delete", "gv-times")
+    said(scene, "groups", "delete", "gv-times", "--yes")
 
 
 def test_groups_are_listed_and_those_that_are_not_there_are_told(scene: Scene) -> None:
     found = {one["group"]: one for one in rows(scene, "groups", "list", "--state", "Stable")}
-    assert (found[scene.busy]["type"], found[scene.busy]["protocol"]) == ("classic", "consumer")
+    assert (found[scene.busy]["type"], found[scene.busy]["protocol_type"]) == ("classic", "consumer")
     assert scene.empty not in found
     result = ours("groups", "describe", scene.other, "gv-none", "-b", scene.bootstrap)
     assert result.exit == 1
@@ -111,7 +111,7 @@ def test_offsets_are_shown_first_and_set_with_execute(scene: Scene, tmp_path: Pa
     assert said(scene, "groups", "delete-offsets", "gv-reset", "-t", "gv-first:0") == ["gv-first-0: deleted"]
     assert (scene.first, 0) not in committed(scene, "gv-reset")
     assert said(scene, "groups", "delete", "gv-reset", "--dry-run") == ["gv-reset: would be deleted"]
-    assert said(scene, "groups", "delete", "gv-reset") == ["gv-reset: deleted"]
+    assert said(scene, "groups", "delete", "gv-reset", "--yes") == ["gv-reset: deleted"]
 
 
 REFUSED = [
@@ -121,10 +121,10 @@ REFUSED = [
     ("groups reset gv-empty --to-time yesterday", "yesterday is no time"),
     (f"groups reset gv-empty --to-time {1 << 63}", "is later than any time"),
     ("groups reset gv-empty --to-time 99999d", "99999d is before 1970"),
-    ("groups reset gv-empty --to latest -t gv-nothing", "topic gv-nothing: This server does not host"),
+    ("groups reset gv-empty --to latest -t gv-nothing", "gv-nothing: there is no such topic"),
     ("groups reset gv-empty --to latest --by 3", "give one of --to"),
     ("groups reset gv-empty --from-file /nowhere", "cannot be read"),
-    ("groups delete gv-busy", "gv-busy: The group is not empty."),
+    ("groups delete gv-busy --yes", "gv-busy: The group is not empty."),
     ("groups delete gv-busy --dry-run", "gv-busy: it has 2 members"),
     ("groups delete-offsets gv-busy -t gv-first", "forbidden while the consumer group is actively subscribed"),
     ("groups remove-member gv-busy gv-nobody", "gv-nobody: group gv-busy has no such member"),

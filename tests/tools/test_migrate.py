@@ -299,7 +299,7 @@ def test_mirror_of_ours_has_security_compacted_topics_and_what_changes_meanwhile
         made.produce(growing, b"%d" % at, partition=0)
     assert made.flush(LIMIT_S) == 0
     assert ours("records", "delete", f"{growing}:0", "--before", "2", "--execute", "-b", mirror.source).exit == 0
-    assert ours("groups", "delete", "kafkastore-migrate-own", "-b", mirror.target).exit == 0  # as if expired
+    assert ours("groups", "delete", "kafkastore-migrate-own", "--yes", "-b", mirror.target).exit == 0  # as if expired
     with member(mirror.target, "own-group", growing):
         events = mirror.run("--cut-over", "--stable-for", "0")
     messages = [one.get("message") for one in events]

@@ -110,6 +110,7 @@ def test_places_files_and_refusals_are_told(broker: BrokerProcess, tmp_path: Pat
     large = produce(broker, "pc-places", stdin="x" * 2_000_000)
     assert large.exit == 1
     assert "1 record is not written: MESSAGE_TOO_LARGE" in large.err
+    assert produce(broker, "pc-places", "-", stdin="a\nb\n").out == "pc-places: 2 records written\n"
     missing = produce(broker, "pc-places", str(tmp_path / "none"))
     assert (missing.exit, missing.err.splitlines()[-1]) == (
         1,
@@ -153,11 +154,14 @@ READ = [
     ("-o :2", "01"),
     ("-o @1970-01-01T00:00:05Z:@1970-01-01T00:00:07Z", "45"),
     ("-o @8 -e", "789"),
+    ("-o @1h -e", ""),
+    ("-o @-90d -e", ""),
     ("-o @999999999 -e", ""),
     ("-n 3", "012"),
     ("-p 0 -n 1", "0"),
     ("-g pc-g -e", "0123456789"),
-    ("-g pc-h -n 3", "012"),
+    ("-g pc-new -n 3", "012"),
+    ("-g pc-begin -o begin -n 2", "01"),
 ]
 
 
@@ -213,6 +217,7 @@ REFUSED = [
     (f"pc-n -o @{'9' * 20} -e", 1, f"--offset @{'9' * 20}: {'9' * 20} is later than any time"),
     ("pc-n -e -b a..b:1", 1, "--bootstrap-server: no broker answers (a..b:1: its host can be no name of a host)"),
     ("pc-n -g g -o 1", 2, "--group reads from its committed offsets"),
+    ("pc-n -f json", 2, "--format-string json would print that word; write it as --format json"),
     ("pc-n --value-schema x", 2, "--value-format is missing"),
     ("pc-n -e --value-format avro", 1, ""),
     ("pc-n -e -g g -X partition.assignment.strategy=sticky", 1, "partition.assignment.strategy: sticky is none of"),

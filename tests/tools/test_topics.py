@@ -8,8 +8,10 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+from click.shell_completion import ShellComplete
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
+from kafkastore.cli.commands import COMPLETE_VARIABLE, root
 from peer.broker_process import BrokerProcess, wait_until
 from peer.java_tools import ToolResult
 from tools.comparison import ours
@@ -61,6 +63,17 @@ def test_list_has_sizes_and_health_on_demand(topics: Topics) -> None:
     assert (head, rows) == ("NAME  PARTITIONS  REPLICAS", ["vt-a           2         1", "vt-b           1         1"])
 
 
+def test_shells_complete_topics_kinds_names_and_keys(topics: Topics) -> None:
+    def offered(line: str, incomplete: str) -> list[str]:
+        complete = ShellComplete(root, {}, "kafkastore", COMPLETE_VARIABLE)
+        return [one.value for one in complete.get_completions([*line.split(), "-b", topics.bootstrap], incomplete)]
+
+    assert offered("topics describe", "vt-") == ["vt-a", "vt-b"]
+    assert offered("configs get topic", "vt-") == ["vt-a", "vt-b"]
+    assert offered("configs set broker", "d") == ["default"]
+    assert offered("configs set topic vt-a", "retention.") == ["retention.bytes", "retention.ms"]
+
+
 def test_describe_shows_partitions_offsets_and_what_is_set(topics: Topics) -> None:
     (described,) = topics.json("topics", "describe", "vt-a", "--offsets")
     assert [(one["first_offset"], one["end_offset"]) for one in described["partitions"]] == [(0, 0), (0, 3)]
@@ -84,9 +97,9 @@ def test_describe_shows_ill_partitions_alone(topics: Topics) -> None:
 
 def test_partitions_are_added(topics: Topics) -> None:
     assert topics.lines("topics", "add-partitions", "vt-b", "-p", "1", "--dry-run") == [
-        "vt-b: would have 2 partitions, not 1"
+        "vt-b: would have 2 partitions, 1 before"
     ]
-    assert topics.lines("topics", "add-partitions", "vt-b", "-p", "2") == ["vt-b: has 3 partitions, not 1"]
+    assert topics.lines("topics", "add-partitions", "vt-b", "-p", "2") == ["vt-b: has 3 partitions, 1 before"]
     refused = topics.run("topics", "add-partitions", "vt-b", "vt-none", "--total", "2")
     assert (refused.exit, refused.err) == (1, "vt-none: there is no such topic\nvt-b: it has 3 already\n")
 

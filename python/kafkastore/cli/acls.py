@@ -11,6 +11,7 @@ from kafkastore.acl_words import OPERATIONS
 from kafkastore.cli.cluster_options import cluster_options
 from kafkastore.cli.completion import TOPIC
 from kafkastore.cli.confirm import confirm, yes_option
+from kafkastore.cli.nouns import Noun
 from kafkastore.cli.outcome import fail_if_refused
 from kafkastore.cli.output import Column, output_options, printable, say
 from kafkastore.cli.principals import PRINCIPAL
@@ -44,7 +45,7 @@ LISTED: Final = (
 )
 
 
-@click.group("acls")
+@click.group("acls", cls=Noun)
 def command() -> None:
     """Access control lists.
 
@@ -127,13 +128,14 @@ class Entries(NamedTuple):
 def list_acls(
     cluster: ClusterSettings, resources: Resources, affecting: bool, principals: tuple[str, ...], output: Output
 ) -> None:
-    """Lists ACLs.
+    """List ACLs.
 
     All, those of the resources named, or those that affect them.
     """
     filters = _filters(resources, is_match=affecting)
     found = cluster.ask(lambda client: _found(client, filters))
-    output.rows(LISTED, [_row(one) for one in found if not principals or one[1].principal in principals])
+    rows = [_row(one) for one in found if not principals or one[1].principal in principals]
+    output.rows(LISTED, rows, nothing="no ACLs")
 
 
 @command.command()
@@ -142,7 +144,7 @@ def list_acls(
 @entry_options
 @click.option("--dry-run", is_flag=True, help="Only say which would be added.")
 def add(cluster: ClusterSettings, resources: Resources, entries: Entries, dry_run: bool) -> None:
-    """Adds ACLs.
+    """Add ACLs.
 
     For instance: kafkastore acls add --principal alice --consumer --topic orders --group readers
     """
@@ -183,7 +185,7 @@ def remove(
     dry_run: bool,
     is_confirmed: bool,
 ) -> None:
-    """Removes ACLs.
+    """Remove ACLs.
 
     Those that fit all that is named, after they were shown.
     """

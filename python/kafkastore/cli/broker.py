@@ -24,6 +24,9 @@ def command(properties_file: str | None, overrides: tuple[str, ...], has_environ
     Without a file: one broker, node.id=1, listeners=PLAINTEXT://localhost:9092 (this host alone reaches it), data in
     $XDG_DATA_HOME/kafkastore or ~/.local/share/kafkastore, no delay for the first member of a group.
 
+    \b
+      kafkastore broker --override listeners=PLAINTEXT://localhost:9093 --override log.dirs=data
+
     Exit status: 0 stopped cleanly, 1 could not start or failed.
     """
     from kafkastore.cli import broker_start

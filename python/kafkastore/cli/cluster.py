@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kafkastore.cli.cluster_options import cluster_options
+from kafkastore.cli.nouns import Noun
 from kafkastore.cli.progress import progress_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from kafkastore.cli.cluster_options import ClusterSettings
 
     Decorated = Callable[..., Any]
 
@@ -22,7 +26,7 @@ Ctrl-C, or a kill, ends the command and not the moves: run it again to go on, or
 """
 
 
-@click.group("cluster")
+@click.group("cluster", cls=Noun)
 def command() -> None:
     """Prepare a cluster, look at one, move its partitions when brokers come or go.
 
@@ -79,17 +83,6 @@ def create(**given: Any) -> None:
     cluster_create.run(cluster_create.CreateOptions(**given))
 
 
-def _reached(function: Decorated) -> Decorated:
-    """Adds the options that say which cluster."""
-    config = click.option(
-        "--command-config",
-        metavar="FILE",
-        type=click.Path(),
-        help="A client.properties with security.protocol, sasl.* and ssl.*, as for Kafka's tools.",
-    )
-    return click.option("--bootstrap-server", metavar="HOST:PORT", required=True)(config(function))
-
-
 def _moving(function: Decorated) -> Decorated:
     """Adds the options of verbs that move partitions."""
     throttle = click.option(
@@ -99,76 +92,76 @@ def _moving(function: Decorated) -> Decorated:
         help="A second, on each broker and in each direction; taken away when the command has ended well.",
     )
     dry_run = click.option("--dry-run", is_flag=True, help="Print the plan as a reassignment file, and do nothing.")
-    return _reached(throttle(dry_run(progress_option(function))))
+    return cluster_options(throttle(dry_run(progress_option(function))))
 
 
 _BROKERS = click.option("--brokers", metavar="ID,ID,...", required=True)
 
 
 @command.command()
-@_reached
-def status(bootstrap_server: str, command_config: str | None) -> None:
-    """Brokers, controller, partitions that want something, what moves and how far it is."""
+@cluster_options
+def status(cluster: ClusterSettings) -> None:
+    """Show brokers, the controller, partitions that want something, what moves and how far it is."""
     from kafkastore.cli import cluster_status
 
-    cluster_status.run(bootstrap_server, command_config)
+    cluster_status.run(cluster)
 
 
 @command.command("add-brokers", epilog=EPILOG)
 @_moving
 @_BROKERS
-def add_brokers(**given: Any) -> None:
+def add_brokers(cluster: ClusterSettings, **given: Any) -> None:
     """Move partitions onto brokers that run already, until all have as many replicas.
 
     With the fewest bytes that do it.
     """
-    _move("add-brokers", given)
+    _move("add-brokers", cluster, given)
 
 
 @command.command("remove-brokers", epilog=EPILOG)
 @_moving
 @_BROKERS
-def remove_brokers(**given: Any) -> None:
+def remove_brokers(cluster: ClusterSettings, **given: Any) -> None:
     """Take brokers out of service, and move what they have to the others.
 
     It ends when they hold nothing: then they may be stopped. Nothing is placed on them again until add-brokers.
     """
-    _move("remove-brokers", given)
+    _move("remove-brokers", cluster, given)
 
 
 @command.command(epilog=EPILOG)
 @_moving
-def rebalance(**given: Any) -> None:
+def rebalance(cluster: ClusterSettings, **given: Any) -> None:
     """Move partitions between the brokers that are in service, until all have as many replicas.
 
     With the fewest bytes that do it.
     """
-    _move("rebalance", given)
+    _move("rebalance", cluster, given)
 
 
 @command.command(epilog=EPILOG)
 @_moving
 @click.option("--reassignment-json-file", metavar="FILE", required=True, type=click.Path())
-def reassign(**given: Any) -> None:
+def reassign(cluster: ClusterSettings, **given: Any) -> None:
     """Move partitions as a file says.
 
     \b
     {"version":1,"partitions":[{"topic":"T","partition":0,"replicas":[1,2]}]}
     """
-    _move("reassign", given)
+    _move("reassign", cluster, given)
 
 
 @command.command()
-@_reached
-def cancel(**given: Any) -> None:
+@cluster_options
+def cancel(cluster: ClusterSettings) -> None:
     """End all moves under way; what moves is again where it was."""
-    _move("cancel", given)
+    _move("cancel", cluster, {})
 
 
-def _move(verb: str, given: dict[str, Any]) -> None:
+def _move(verb: str, cluster: ClusterSettings, given: dict[str, Any]) -> None:
     from kafkastore.cli import cluster_moves
 
-    cluster_moves.run(verb, cluster_moves.MoveOptions(**given))
+    cluster_moves.run(verb, cluster_moves.MoveOptions(cluster.bootstrap_servers, cluster.properties, **given))
 
 
 def number_of(key: str, text: str, low: int, high: int) -> int:

@@ -101,11 +101,13 @@ def settings_of(
 
 
 def key_values(option: str, given: tuple[str, ...]) -> dict[str, str]:
-    """What an option was given as KEY=VALUE, the last of equal keys. Raises click.UsageError."""
+    """What an option was given as KEY=VALUE, the last of equal keys; an argument is the option "". Raises
+    click.UsageError."""
     found = {}
     for pair in given:
         key, equals, value = pair.partition("=")
         if not equals or not key.strip():
-            raise click.UsageError(f"{option} {pair} is no key=value; write it as {option} key=value")
+            before = f"{option} " if option else ""
+            raise click.UsageError(f"{before}{pair} is no key=value; write it as {before}key=value")
         found[key.strip()] = value
     return found

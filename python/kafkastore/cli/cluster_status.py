@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from kafkastore.admin.cluster_client import ClusterView
+    from kafkastore.cli.cluster_options import ClusterSettings
 
     Key = tuple[str, int]
 
@@ -22,8 +23,8 @@ SHOWN_PARTITIONS = 20
 """How many partitions of each kind are listed; further ones are only counted."""
 
 
-def run(bootstrap_server: str, command_config: str | None) -> None:
-    text, is_partial = asyncio.run(_status(bootstrap_server, command_config))
+def run(cluster: ClusterSettings) -> None:
+    text, is_partial = asyncio.run(_status(cluster))
     sys.stdout.write(text)
     if is_partial:
         raise AdminError(
@@ -32,9 +33,9 @@ def run(bootstrap_server: str, command_config: str | None) -> None:
         )
 
 
-async def _status(bootstrap: str, command_config: str | None = None) -> tuple[str, bool]:
+async def _status(cluster: ClusterSettings) -> tuple[str, bool]:
     """What is printed, and whether the user may not see all."""
-    client = ClusterClient(bootstrap, command_config)
+    client = ClusterClient(cluster.bootstrap_servers, cluster.properties)
     try:
         view = await client.view(is_controller_needed=False)
         topics = sorted({topic for topic, _ in view.partitions})

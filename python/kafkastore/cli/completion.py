@@ -7,7 +7,7 @@ nothing, and nothing is printed.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 from click.shell_completion import CompletionItem
@@ -16,17 +16,19 @@ from kafkastore.cli.option_types import OptionType
 from kafkastore.errors import KafkastoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
     from kafkastore.admin.admin_client import AdminClient
+
+    Params = Mapping[str, Any]
 
 LIMIT_S: Final = 1.0
 
 
 class ClusterName(OptionType):
-    """A name of something in the cluster; any text is taken."""
+    """A name of something in the cluster; any text is taken. ``names`` gets what the command line has before it."""
 
-    def __init__(self, name: str, names: Callable[[AdminClient], Awaitable[list[str]]]) -> None:
+    def __init__(self, name: str, names: Callable[[AdminClient, Params], Awaitable[list[str]]]) -> None:
         self.name = name
         self._names = names
 
@@ -42,7 +44,7 @@ class ClusterName(OptionType):
 
         async def within_limit(client: AdminClient) -> list[str]:
             async with asyncio.timeout(LIMIT_S):
-                return sorted(await self._names(client))
+                return sorted(await self._names(client, given))
 
         given = ctx.params
         try:
@@ -57,7 +59,7 @@ class ClusterName(OptionType):
             return []
 
 
-async def _topics(client: AdminClient) -> list[str]:
+async def _topics(client: AdminClient, _: Params) -> list[str]:
     from kafkastore.admin.topics import all_topics
 
     return list(await all_topics(client))
@@ -97,19 +99,20 @@ def command(ctx: click.Context, shell: str) -> None:
     found = get_completion_class(shell)
     if found is None:
         raise click.UsageError(f"click has no completion for {shell}")
-    click.echo(found(ctx.find_root().command, {}, "kafkastore", COMPLETE_VARIABLE).source())
+    source = found(ctx.find_root().command, {}, "kafkastore", COMPLETE_VARIABLE).source()
+    click.echo(source.replace('string split ","', 'string split --max 1 ","'))  # fish: sentences of help have commas
 
 
 TOPIC: Final = ClusterName("topic", _topics)
 
 
-async def _groups(client: AdminClient) -> list[str]:
+async def _groups(client: AdminClient, _: Params) -> list[str]:
     from kafkastore.admin.groups import list_groups
 
     return [group.group_id for group in await list_groups(client)]
 
 
-async def _transactional_ids(client: AdminClient) -> list[str]:
+async def _transactional_ids(client: AdminClient, _: Params) -> list[str]:
     from kafkastore.admin.transactions import list_transactions
 
     return [one.transactional_id for one in await list_transactions(client)]
@@ -120,10 +123,31 @@ TRANSACTIONAL_ID: Final = ClusterName("transactional id", _transactional_ids)
 PROFILE: Final = ProfileName()
 
 
-async def _users(client: AdminClient) -> list[str]:
+async def _users(client: AdminClient, _: Params) -> list[str]:
     from kafkastore.admin.scram import describe_users
 
     return list(await describe_users(client))
 
 
 USER: Final = ClusterName("user", _users)
+
+
+async def _config_names(client: AdminClient, given: Params) -> list[str]:
+    from kafkastore.admin.configs import list_config_resources
+    from kafkastore.cli.configs_words import DEFAULT, KINDS
+
+    names = await list_config_resources(client, KINDS[given["kind"]])
+    return [*names, DEFAULT] if given["kind"] == "broker" else names
+
+
+async def _config_keys(client: AdminClient, given: Params) -> list[str]:
+    from kafkastore.admin.configs import describe_configs
+    from kafkastore.cli.configs_words import resource_of
+
+    resource = resource_of(given["kind"], given.get("name") or given["names"][0])
+    entries = (await describe_configs(client, [resource]))[resource]
+    return [entry.name for entry in entries] if isinstance(entries, tuple) else []
+
+
+CONFIG_NAME: Final = ClusterName("name", _config_names)
+CONFIG_KEY: Final = ClusterName("key", _config_keys)

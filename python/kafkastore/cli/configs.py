@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kafkastore.cli.cluster_options import cluster_options, key_values
+from kafkastore.cli.completion import CONFIG_KEY, CONFIG_NAME
 from kafkastore.cli.configs_words import KINDS, name_of, resource_of, source_in_words
+from kafkastore.cli.nouns import Noun
 from kafkastore.cli.outcome import fail_if_refused
 from kafkastore.cli.output import Column, output_options, say, shown
 
@@ -19,11 +21,22 @@ if TYPE_CHECKING:
     from kafkastore.cli.cluster_options import ClusterSettings
     from kafkastore.cli.output import Output
 
-KIND: Final = click.Choice(list(KINDS))
+
+class _Kind(click.Choice[str]):
+    """Kafka's tools say the kinds in the plural."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value.removesuffix("s") in QUOTA_KINDS:
+            self.fail(f"{value} has quotas, see kafkastore quotas, and passwords, see kafkastore users", param, ctx)
+        return super().convert(value if value in KINDS else value.removesuffix("s"), param, ctx)
+
+
+KIND: Final = _Kind(list(KINDS))
+QUOTA_KINDS: Final = ("user", "client", "ip")
 HIDDEN: Final = "(secret)"
 
 
-@click.group("configs")
+@click.group("configs", cls=Noun)
 def command() -> None:
     """Configuration of topics, brokers, groups and clients.
 
@@ -50,14 +63,14 @@ PLACES = (Column("source"), Column("key"), Column("value"), Column("in_effect"))
 @click.argument("kinds", metavar="[KIND]...", nargs=-1, type=KIND)
 @output_options
 def list_configs(cluster: ClusterSettings, kinds: tuple[str, ...], output: Output) -> None:
-    """Lists what is set while brokers run, for each resource.
+    """List what is set while brokers run, for each resource.
 
     Of all kinds but loggers, or of those named.
     """
     rows, refused = cluster.ask(
         lambda client: _set_keys(client, kinds or ("topic", "broker", "client-metrics", "group"))
     )
-    output.rows(SET_KEYS, rows)
+    output.rows(SET_KEYS, rows, nothing="nothing is set while brokers run")
     fail_if_refused(refused)
 
 
@@ -92,8 +105,10 @@ def _value(entry: ConfigEntry) -> Any:
 @command.command()
 @cluster_options
 @click.argument("kind", metavar="KIND", type=KIND)
-@click.argument("names", metavar="NAME...", nargs=-1, required=True)
-@click.option("-k", "--key", "keys", metavar="KEY", multiple=True, help="These keys alone; may be given again.")
+@click.argument("names", metavar="NAME...", nargs=-1, required=True, type=CONFIG_NAME)
+@click.option(
+    "-k", "--key", "keys", metavar="KEY", multiple=True, type=CONFIG_KEY, help="These keys alone; may be given again."
+)
 @click.option("--all", "is_all", is_flag=True, help="Also what has its default value.")
 @output_options
 def describe(
@@ -104,7 +119,7 @@ def describe(
     is_all: bool,
     output: Output,
 ) -> None:
-    """Shows what is in effect for resources.
+    """Show what is in effect for resources.
 
     What differs from the default, or the keys named, or all.
     """
@@ -129,18 +144,18 @@ def describe(
         for one in sorted(entries)
         if is_all or keys or not one.is_default
     ]
-    output.rows(ENTRIES, rows)
     refused = {name_of(one): entries for one, entries in found.items() if not isinstance(entries, tuple)}
+    output.rows(ENTRIES, rows, "" if refused else "nothing differs from the default; --all shows every key")
     fail_if_refused(refused)
 
 
 @command.command()
 @cluster_options
 @click.argument("kind", metavar="KIND", type=KIND)
-@click.argument("name", metavar="NAME")
-@click.argument("key", metavar="KEY")
+@click.argument("name", metavar="NAME", type=CONFIG_NAME)
+@click.argument("key", metavar="KEY", type=CONFIG_KEY)
 def get(cluster: ClusterSettings, kind: str, name: str, key: str) -> None:
-    """Prints one value, and nothing else."""
+    """Print one value, and nothing else."""
     entry = _entry(cluster, resource_of(kind, name), key)
     if entry.is_sensitive:
         raise click.UsageError(f"{key} is a secret, which brokers do not tell")
@@ -150,11 +165,11 @@ def get(cluster: ClusterSettings, kind: str, name: str, key: str) -> None:
 @command.command()
 @cluster_options
 @click.argument("kind", metavar="KIND", type=KIND)
-@click.argument("name", metavar="NAME")
-@click.argument("key", metavar="KEY")
+@click.argument("name", metavar="NAME", type=CONFIG_NAME)
+@click.argument("key", metavar="KEY", type=CONFIG_KEY)
 @output_options
 def explain(cluster: ClusterSettings, kind: str, name: str, key: str, output: Output) -> None:
-    """Says where a value comes from.
+    """Say where a value comes from.
 
     Every place that sets it, the one in effect first, and what the key means.
     """
@@ -193,8 +208,8 @@ def _entry(cluster: ClusterSettings, resource: ConfigResource, key: str) -> Conf
 @command.command("set")
 @cluster_options
 @click.argument("kind", metavar="KIND", type=KIND)
-@click.argument("name", metavar="NAME")
-@click.argument("pairs", metavar="KEY=VALUE...", nargs=-1, required=True)
+@click.argument("name", metavar="NAME", type=CONFIG_NAME)
+@click.argument("pairs", metavar="KEY=VALUE...", nargs=-1, required=True, type=CONFIG_KEY)
 @click.option("--append", "is_append", is_flag=True, help="Add VALUE to the key's list.")
 @click.option("--subtract", "is_subtract", is_flag=True, help="Take VALUE out of the key's list.")
 @click.option("--dry-run", is_flag=True, help="Only ask whether it would be taken.")
@@ -207,24 +222,24 @@ def set_(
     is_subtract: bool,
     dry_run: bool,
 ) -> None:
-    """Sets keys of one resource; the others stay."""
+    """Set keys of one resource; the others stay."""
     from kafkastore.admin.configs import APPEND, SET, SUBTRACT, ConfigChange
 
     if is_append and is_subtract:
         raise click.UsageError("--append and --subtract: give one of them")
     operation = APPEND if is_append else SUBTRACT if is_subtract else SET
-    changes = [ConfigChange(key, value, operation) for key, value in key_values("set", pairs).items()]
+    changes = [ConfigChange(key, value, operation) for key, value in key_values("", pairs).items()]
     _change(cluster, resource_of(kind, name), changes, dry_run=dry_run)
 
 
 @command.command()
 @cluster_options
 @click.argument("kind", metavar="KIND", type=KIND)
-@click.argument("name", metavar="NAME")
-@click.argument("keys", metavar="KEY...", nargs=-1, required=True)
+@click.argument("name", metavar="NAME", type=CONFIG_NAME)
+@click.argument("keys", metavar="KEY...", nargs=-1, required=True, type=CONFIG_KEY)
 @click.option("--dry-run", is_flag=True, help="Only ask whether it would be taken.")
 def unset(cluster: ClusterSettings, kind: str, name: str, keys: tuple[str, ...], dry_run: bool) -> None:
-    """Removes keys of one resource.
+    """Remove keys of one resource.
 
     What counts without them is in effect again.
     """

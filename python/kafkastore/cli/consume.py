@@ -17,8 +17,9 @@ NUMBERS = re.compile(r"(\d{1,10})(?:-(\d{1,10}))?", re.ASCII)
 FORMATS = ("text", "json", "jsonl", "raw")
 VALUE_FORMATS = ("json", "avro", "protobuf", "csv")
 EPILOG = """\
-OFFSET: begin, end, a number, -N (N offsets before the end of each partition), +N, @ and a time (ISO 8601, seconds or
-milliseconds); START:END for a range, as -o @2026-01-31T12:00:00Z:@2026-01-31T13:00:00Z.
+OFFSET: begin, end, a number, -N (N offsets before the end of each partition), +N, @ and a time (ISO 8601, ago: 90s,
+2h30m, 7d, or seconds or milliseconds since 1970); START:END for a range, as
+-o @2026-01-31T12:00:00Z:@2026-01-31T13:00:00Z. A group begins there where it has no committed offset: begin or end.
 
 PATTERN: %v value, %k key, %h headers, %t topic, %p partition, %o offset, %T time in ms, %d time as ISO 8601, %V and %K
 lengths, %e leader's epoch, %% a percent sign; \\n \\t \\x00. kcat's %s and %S are %v and %V.
@@ -71,10 +72,18 @@ def command(
     value_options: tuple[str, ...],
 ) -> int:
     """Read records, follow them, filter them."""
+    from kafkastore.cli.consume_offsets import BEGIN, END
     from kafkastore.cli.consume_records import ConsumeOptions, consume
 
-    if group is not None and (offset is not None or partitions):
-        raise click.UsageError("--group reads from its committed offsets; leave --offset and --partition out")
+    if group is not None and partitions:
+        raise click.UsageError("--group reads the partitions that it gets; leave --partition out")
+    if group is not None and offset not in (None, *BEGIN, *END):
+        raise click.UsageError(
+            f"--group reads from its committed offsets; --offset {offset} cannot be, only begin or end, for partitions "
+            "without one"
+        )
+    if pattern in FORMATS:
+        raise click.UsageError(f"--format-string {pattern} would print that word; write it as --format {pattern}")
     if pattern is not None and (is_json or format_ != "text"):
         raise click.UsageError("--format-string is for --format text; give one of them")
     named = {

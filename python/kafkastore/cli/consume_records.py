@@ -14,9 +14,9 @@ import click
 
 from kafkastore.admin.offsets import LATEST
 from kafkastore.cli import record_text
+from kafkastore.cli.consume_offsets import BEGIN, END, Bound, offset_range, resolve
 from kafkastore.cli.output import printable, printable_json
 from kafkastore.cli.record_text import ReadRecord
-from kafkastore.consuming.offset_ranges import Bound, offset_range, resolve
 from kafkastore.consuming.readers import GroupReader, TopicReader, Topics
 from kafkastore.errors import ConfigError
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 POLL_MS: Final = 200
 MOST_RECORDS: Final = 10_000
 END_NOW: Final = Bound(LATEST)
-BEGIN: Final = "begin"
 
 
 class ConsumeOptions(NamedTuple):
@@ -109,6 +108,8 @@ class Printer:
 
     def _read_all(self, reader: Reader) -> None:
         options = self._options
+        if options.offset in END and not options.is_ending and sys.stderr.isatty():
+            click.echo("waiting for new records; Ctrl-C ends, --offset begin reads those that are there", err=True)
         while options.limit is None or self._count < options.limit:
             is_counted = options.limit is not None and self._filter is None and not self._ends
             most = min(MOST_RECORDS, (options.limit or 0) - self._count) if is_counted else MOST_RECORDS
@@ -178,7 +179,7 @@ class Printer:
     def _reader(self) -> Reader:
         options = self._options
         properties = {
-            "auto.offset.reset": "earliest" if options.group is None or options.offset == BEGIN else "latest",
+            "auto.offset.reset": "earliest" if options.group is None or options.offset in BEGIN else "latest",
             "client.id": "kafkastore-consume",
             "allow.auto.create.topics": "false",
             **options.cluster.properties,

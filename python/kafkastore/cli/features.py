@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kafkastore.cli.cluster_options import cluster_options, key_values
+from kafkastore.cli.nouns import Noun
 from kafkastore.cli.outcome import fail_if_refused
 from kafkastore.cli.output import Column, output_options, say
 
@@ -35,7 +36,7 @@ APIS = (
 )
 
 
-@click.group("features")
+@click.group("features", cls=Noun)
 def command() -> None:
     """Features and API versions of brokers."""
 
@@ -98,7 +99,7 @@ def _levels(pairs: tuple[str, ...], release: str | None, *, skips_zero: bool) ->
             raise click.UsageError(f"--release: there is no metadata version {release}; there are {', '.join(NAMES)}")
         others = {name: one for name, one in default_levels(level).items() if one or not skips_zero}
         levels = {METADATA_FEATURE: level, **others}
-    for name, text in key_values("a feature", pairs).items():
+    for name, text in key_values("", pairs).items():
         named = level_of(text) if name == METADATA_FEATURE else None
         if named is None and LEVEL.fullmatch(text) is None:
             raise click.UsageError(f"{name}={text} has no number as its level; features list has the levels")

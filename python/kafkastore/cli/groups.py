@@ -8,9 +8,11 @@ import click
 
 from kafkastore.cli.cluster_options import cluster_options
 from kafkastore.cli.completion import GROUP
+from kafkastore.cli.confirm import confirm, yes_option
 from kafkastore.cli.groups_reset import delete_offsets, reset
+from kafkastore.cli.nouns import Noun
 from kafkastore.cli.outcome import fail_if_refused
-from kafkastore.cli.output import Column, output_options, say
+from kafkastore.cli.output import Column, output_options, printable, say
 from kafkastore.cli.watching import shown_again, watch_option
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from kafkastore.cli.output import Output
 
 
-@click.group("groups")
+@click.group("groups", cls=Noun)
 def command() -> None:
     """Consumer groups: lag, members, offsets set anew."""
 
@@ -31,7 +33,13 @@ command.add_command(delete_offsets)
 
 GROUPS = click.argument("names", metavar="GROUP...", nargs=-1, required=True, type=GROUP)
 SOME_GROUPS = click.argument("names", metavar="[GROUP]...", nargs=-1, type=GROUP)
-LISTED = (Column("group"), Column("type"), Column("protocol"), Column("state"), Column("coordinator", is_number=True))
+LISTED = (
+    Column("group"),
+    Column("type"),
+    Column("protocol_type"),
+    Column("state"),
+    Column("coordinator", is_number=True),
+)
 
 
 @command.command("list")
@@ -43,14 +51,13 @@ LISTED = (Column("group"), Column("type"), Column("protocol"), Column("state"), 
 def list_groups(
     cluster: ClusterSettings, states: tuple[str, ...], types: tuple[str, ...], names: tuple[str, ...], output: Output
 ) -> None:
-    """Lists groups of all types: all, or those named."""
+    """List groups of all types: all, or those named."""
     from kafkastore.admin import groups
 
     listed = cluster.ask(lambda client: groups.list_groups(client, states=states, types=types))
     shown = sorted(group for group in listed if not names or group.group_id in names)
-    output.rows(
-        LISTED, [(one.group_id, one.type.lower(), one.protocol_type, one.state, one.coordinator) for one in shown]
-    )
+    rows = [(one.group_id, one.type.lower(), one.protocol_type, one.state, one.coordinator) for one in shown]
+    output.rows(LISTED, rows, "" if names else "no groups")
     known = {group.group_id for group in listed}
     fail_if_refused({name: "there is no such group" for name in names if name not in known})
 
@@ -67,7 +74,7 @@ LAGS = (
 @watch_option
 @output_options
 def lag(cluster: ClusterSettings, names: tuple[str, ...], watch: float | None, output: Output) -> None:
-    """Shows how far groups are behind.
+    """Show how far groups are behind.
 
     A line for each: all groups of consumers, or those named.
     """
@@ -76,7 +83,7 @@ def lag(cluster: ClusterSettings, names: tuple[str, ...], watch: float | None, o
     def show() -> None:
         found, refused = cluster.ask(lambda client: views(client, names) if names else views_of_all(client))
         if output.is_table:
-            output.rows(LAGS, [(*_summary(one), one.behind_text) for one in found])
+            output.rows(LAGS, [(*_summary(one), one.behind_text) for one in found], "" if refused else "no groups")
         else:
             columns = (*LAGS[:-1], Column("lag_seconds", is_number=True))
             output.rows(columns, [(*_summary(one), one.lag_seconds) for one in found])
@@ -99,7 +106,7 @@ def _summary(view: GroupView) -> tuple[str, str, int, int, int | None]:
 def describe(
     cluster: ClusterSettings, names: tuple[str, ...], members: bool, watch: float | None, output: Output
 ) -> None:
-    """Shows groups: state, members, lag.
+    """Show groups: state, members, lag.
 
     For each partition how far behind the group is, in records and in time.
     BEHIND is how long the first record that is not consumed yet has waited: found by the records' timestamps, exact
@@ -126,10 +133,13 @@ def describe(
 @cluster_options
 @GROUPS
 @click.option("--dry-run", is_flag=True, help="Only say which would be deleted.")
-def delete(cluster: ClusterSettings, names: tuple[str, ...], dry_run: bool) -> None:
-    """Deletes groups that have no members, with their offsets."""
+@yes_option
+def delete(cluster: ClusterSettings, names: tuple[str, ...], dry_run: bool, is_confirmed: bool) -> None:
+    """Delete groups that have no members, with their offsets."""
     from kafkastore.admin import groups
 
+    if not dry_run:
+        confirm(f"Delete {', '.join(map(printable, names))} with all offsets?", is_confirmed=is_confirmed)
     refused: dict[str, Any] = cluster.ask(
         lambda client: _undeletable(client, names) if dry_run else groups.delete_groups(client, names)
     )
@@ -161,7 +171,7 @@ async def _undeletable(client: AdminClient, names: tuple[str, ...]) -> dict[str,
 @click.option("--all", "is_all", is_flag=True, help="All members.")
 @click.option("--dry-run", is_flag=True, help="Only say which would be removed.")
 def remove_member(cluster: ClusterSettings, group: str, members: tuple[str, ...], is_all: bool, dry_run: bool) -> None:
-    """Removes members from a group.
+    """Remove members from a group.
 
     Each by its group.instance.id or its member id. Its partitions go to the others at once. A member that still runs
     joins again; a static one that does not would be waited for until its session ends.

@@ -61,7 +61,7 @@ def reset(
     execute: bool,
     output: Output,
 ) -> None:
-    """Sets the offsets of a group anew.
+    """Set the offsets of a group anew.
 
     For a group without members: of some topics, or of all that it has offsets for. Shows the new offsets; --execute
     sets them.
@@ -86,6 +86,7 @@ def reset(
 def _way(group: str, to: str | None, to_time: str | None, by: int | None, from_file: str | None) -> Way:
     """Raises ConfigError."""
     from kafkastore.admin import offset_resets
+    from kafkastore.cli.consume_offsets import BEGIN, END
     from kafkastore.cli.offset_files import read_offsets
     from kafkastore.cli.times import DIGITS, time_ms
 
@@ -105,6 +106,7 @@ def _way(group: str, to: str | None, to_time: str | None, by: int | None, from_f
             return await offset_resets.inside(client, planned)
 
         return way
+    to = "earliest" if to in BEGIN else "latest" if to in END else to
     if to in WORDS:
         return {
             "earliest": offset_resets.to_earliest,
@@ -178,7 +180,7 @@ def _row(preview: Preview, key: Partition) -> tuple[str, int, int | None, int, i
 @TOPICS
 @click.option("--dry-run", is_flag=True, help="Only say which would be deleted.")
 def delete_offsets(cluster: ClusterSettings, group: str, topics: tuple[str, ...], dry_run: bool) -> None:
-    """Deletes offsets of a group.
+    """Delete offsets of a group.
 
     Those that it has committed for topics that it does not consume now.
     """

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from kafkastore.cli.cluster_options import cluster_options
 from kafkastore.cli.option_types import Seconds
 from kafkastore.cli.outcome import FailedError
 from kafkastore.cli.scan_sentences import error_sentence, option_names
@@ -21,6 +22,7 @@ from kafkastore.loading.codecs import CODECS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from kafkastore.cli.cluster_options import ClusterSettings
     from kafkastore.loading.load import LoadResult
 
 ROWS_AT_ONCE = 65_536
@@ -29,10 +31,9 @@ ROWS_AT_ONCE = 65_536
 class LoadOptions(NamedTuple):
     """The command line."""
 
+    cluster: ClusterSettings
     topic: str
     files: tuple[Path, ...]
-    bootstrap_server: str
-    command_config: str | None
     compression: str | None
     compression_level: int | None
     load_id: str | None
@@ -41,15 +42,9 @@ class LoadOptions(NamedTuple):
 
 
 @click.command("load")
+@cluster_options
 @click.argument("topic")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--bootstrap-server", metavar="HOST:PORT,...", default="localhost:9092", show_default=True)
-@click.option(
-    "--command-config",
-    metavar="FILE",
-    type=click.Path(),
-    help="A client.properties with security.protocol, sasl.* and ssl.*.",
-)
 @click.option("--compression", type=click.Choice(CODECS), help="[default: the topic's compression.type, or none]")
 @click.option("--compression-level", metavar="N", type=int)
 @click.option(
@@ -67,7 +62,7 @@ class LoadOptions(NamedTuple):
     help="How long a broker may take to confirm.",
 )
 @click.option("--json", "is_json", is_flag=True, help="Print the result as JSON.")
-def command(**given: Any) -> int:
+def command(cluster: ClusterSettings, **given: Any) -> int:
     """Append Parquet files to a topic as segments that are built here: for backfills.
 
     The rows become segments in the log directories of the partitions' leaders, which the brokers adopt. It runs on the
@@ -76,7 +71,7 @@ def command(**given: Any) -> int:
 
     Exit status: 0, 1 when the load fails, 2 for a wrong command line.
     """
-    return _run(LoadOptions(**given))
+    return _run(LoadOptions(cluster, **given))
 
 
 def _run(options: LoadOptions) -> int:
@@ -95,12 +90,12 @@ def _run(options: LoadOptions) -> int:
         result = load(
             options.topic,
             _streams(options.files),
-            bootstrap_servers=options.bootstrap_server,
+            bootstrap_servers=options.cluster.bootstrap_servers,
             compression=options.compression,
             compression_level=options.compression_level,
             load_id=options.load_id,
             timeout_s=options.timeout,
-            command_config=options.command_config,
+            command_config=options.cluster.properties,
         )
     except (ConfigError, LoadError) as error:
         raise FailedError(option_names(error.client_message)) from None

@@ -10,6 +10,7 @@ import click
 
 from kafkastore.cli.cluster_options import cluster_options
 from kafkastore.cli.completion import TOPIC
+from kafkastore.cli.nouns import Noun
 from kafkastore.cli.option_types import SIZE
 from kafkastore.cli.outcome import fail_if_refused
 from kafkastore.cli.output import Column, output_options, say
@@ -49,7 +50,7 @@ PARTITIONS = (
 )
 
 
-@click.group("log-dirs")
+@click.group("log-dirs", cls=Noun)
 def command() -> None:
     """Log directories of brokers, and moves between them."""
 
@@ -74,7 +75,7 @@ def list_log_dirs(
 
     found = cluster.ask(lambda client: describe_log_dirs(client, brokers or None))
     columns, rows = SHOWN[by]
-    output.rows(columns, rows(found, set(topics)))
+    output.rows(columns, rows(found, set(topics)), nothing="no replicas")
 
 
 def _replicas(directory: LogDir, topics: set[str]) -> list[tuple[tuple[str, int], StoredReplica]]:

@@ -73,6 +73,7 @@ def _clicked(given: list[str]) -> int:
     import click
 
     from kafkastore.cli.commands import COMPLETE_VARIABLE, path_of, root
+    from kafkastore.cli.guesses import sentence_of
     from kafkastore.cli.outcome import FailedError, RefusedError
     from kafkastore.cli.scan_sentences import option_names
     from kafkastore.errors import KafkastoreError
@@ -90,7 +91,7 @@ def _clicked(given: list[str]) -> int:
         return MISUSED
     except click.UsageError as error:
         path = path_of(given) if error.ctx is None else error.ctx.command_path
-        sentence = _sentence(error.format_message())
+        sentence = sentence_of(error)
         _tell(path, f"{sentence}{'' if sentence.endswith('?') else ';'} see {path} --help")
         return MISUSED
     except click.Abort:  # Ctrl-C, or the end of the input, where a question was asked
@@ -114,10 +115,6 @@ def _tell(path: str, sentence: str) -> None:
 
     with suppress(OSError):
         sys.stderr.write(f"{path}: {printable(sentence)}\n")
-
-
-def _sentence(text: str) -> str:
-    return text.strip().removesuffix(".").replace("\n", " ")
 
 
 def _unwritten(given: list[str], error: OSError) -> int:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kafkastore.cli.nouns import Noun
 from kafkastore.cli.properties_options import broker_config
 
 if TYPE_CHECKING:
     from kafkastore.config import BrokerConfig
 
 
-@click.group("metadata")
+@click.group("metadata", cls=Noun)
 def command() -> None:
     """Keep a copy of the metadata, put it back, look whether it is whole.
 
@@ -122,7 +123,7 @@ def check(config: BrokerConfig) -> int:
 @command.command("config")
 @broker_config
 def show_config(config: BrokerConfig) -> int:
-    """The configurations that were changed at run time, a line for each.
+    """List the configurations that were changed at run time, a line for each.
 
     Also while no broker runs; those that are wrong, and so without effect, say why.
     """

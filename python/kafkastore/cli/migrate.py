@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kafkastore.cli.cluster_options import cluster_options
+from kafkastore.cli.nouns import Noun
 from kafkastore.cli.option_types import Seconds
 from kafkastore.cli.outcome import FailedError, fail_if_refused
 from kafkastore.cli.progress import progress_option
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from kafkastore.migration.plan import Plan
 
 
-@click.group("migrate")
+@click.group("migrate", cls=Noun)
 def command() -> None:
     """Come from Apache Kafka: check a directory, or mirror a cluster and cut over.
 

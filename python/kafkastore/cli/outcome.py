@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kafkastore.cli.output import printable
+from kafkastore.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,6 +28,8 @@ class RefusedError(Exception):
 def fail_if_refused(refused: Mapping[str, object]) -> None:
     """Writes ``name: reason`` for each, and raises RefusedError if there is one."""
     for name, reason in refused.items():
-        click.echo(f"{printable(name)}: {printable(str(reason))}", err=True)
+        is_missing = getattr(reason, "code", None) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        sentence = "there is no such topic or partition" if is_missing else str(reason)
+        click.echo(f"{printable(name)}: {printable(sentence)}", err=True)
     if refused:
         raise RefusedError

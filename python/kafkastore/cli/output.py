@@ -1,8 +1,8 @@
 """What commands print: tables for eyes, JSON and its like for programs.
 
-rich draws a table on a terminal, within its width and in colours; everywhere else a table is plain lines, aligned, a
-row a line. Text of a cluster is shown with its control characters escaped, and in JSON as it is, but for a terminal.
-Progress and what went wrong go to stderr.
+On a terminal rich draws a table within its width, in colours, with sizes and times for eyes; rows that do not fit stand
+there a value a line. Everywhere else a table is plain lines, aligned, a row a line. Text of a cluster is shown with its
+control characters escaped, and in JSON as it is, but for a terminal. Progress and what went wrong go to stderr.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import json
 import sys
+from datetime import UTC, datetime
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -21,6 +22,12 @@ if TYPE_CHECKING:
 FORMATS: Final = ("table", "json", "jsonl", "csv", "tsv")
 MOST_DRAWN_ROWS: Final = 1000
 """More are plain lines on a terminal, too: to fit them would take longer than to read them."""
+NARROWEST_TEXT: Final = 20
+"""So much of a name or a value is on one line of a terminal at least; numbers and words of the head are not broken."""
+GAP: Final = 2
+UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+KIB: Final = 1024
+MS_IN_S: Final = 1000
 
 
 class Column(NamedTuple):
@@ -39,10 +46,14 @@ class Output(NamedTuple):
 
     format: str = "table"
 
-    def rows(self, columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> None:
-        """Prints rows of values: text, numbers, booleans, lists of those, or None."""
+    def rows(self, columns: Sequence[Column], rows: Iterable[Sequence[Any]], nothing: str = "") -> None:
+        """Prints rows of values: text, numbers, booleans, lists of those, or None. ``nothing`` is said on stderr beside
+        a table without rows."""
         if self.format == "table":
-            write_table(columns, list(rows))
+            found = list(rows)
+            write_table(columns, found)
+            if nothing and not found:
+                click.echo(nothing, err=True)
         elif self.format in ("csv", "tsv"):
             writer = csv.writer(sys.stdout, delimiter="\t" if self.format == "tsv" else ",", lineterminator="\n")
             writer.writerow([column.name for column in columns])
@@ -105,10 +116,10 @@ def say(text: str, *, err: bool = False) -> None:
 
 def write_table(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> None:
     """Prints a table, its head also without rows."""
-    cells = [[shown(value) for value in row] for row in rows]
     if sys.stdout.isatty() and len(rows) <= MOST_DRAWN_ROWS:
-        _draw(columns, cells)
+        _draw([_head_for_eyes(column) for column in columns], columns, rows)
         return
+    cells = [[shown(value) for value in row] for row in rows]
     heads = [column.head for column in columns]
     widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
     for row in (heads, *cells):
@@ -119,14 +130,89 @@ def write_table(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> Non
         click.echo("  ".join(padded).rstrip())
 
 
-def _draw(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> None:
+def _draw(heads: Sequence[str], columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    cells = [[_for_eyes(column, value) for column, value in zip(columns, row, strict=True)] for row in rows]
+    console = Console(highlight=False)
+    widths = _fitted(heads, columns, cells, console.width)
+    if widths is None and not cells:
+        console.print("  ".join(heads), style="bold", soft_wrap=True)
+        return
+    if widths is None:
+        widest = max(map(len, heads))
+        for number, row in enumerate(cells):
+            lines = [
+                Text.assemble((head.ljust(widest), "bold"), "  ", cell) for head, cell in zip(heads, row, strict=True)
+            ]
+            console.print(*([""] if number else []), *lines, sep="\n", soft_wrap=True)
+        return
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column.head, justify="right" if column.is_number else "left", overflow="fold")
+    for head, column, width in zip(heads, columns, widths, strict=True):
+        table.add_column(head, justify="right" if column.is_number else "left", overflow="fold", width=width)
     for row in cells:
         table.add_row(*map(Text, row))
-    Console(highlight=False).print(table)
+    console.print(table)
+
+
+def _fitted(
+    heads: Sequence[str], columns: Sequence[Column], cells: Sequence[Sequence[str]], width: int
+) -> list[int] | None:
+    """The columns' widths within that of a terminal; None where a number would be broken, or too little of a name is on
+    a line."""
+    longest = [max((len(row[at]) for row in cells), default=0) for at in range(len(columns))]
+    whole = [max(len(head), cell) for head, cell in zip(heads, longest, strict=True)]
+    least = [
+        max(0, *map(len, head.split()), cell if column.is_number else min(cell, NARROWEST_TEXT))
+        for head, column, cell in zip(heads, columns, longest, strict=True)
+    ]
+    spare = width - sum(least) - GAP * (len(columns) - 1)
+    if spare < 0:
+        return None
+    while spare > 0 and least != whole:
+        at = min((at for at in range(len(least)) if least[at] < whole[at]), key=least.__getitem__)
+        least[at] += 1
+        spare -= 1
+    return least
+
+
+def _is_size(column: Column) -> bool:
+    return column.is_number and "bytes" in column.name.split("_")
+
+
+def _is_duration(column: Column) -> bool:
+    return column.is_number and column.name.endswith("_ms") and not column.name.endswith("timestamp_ms")
+
+
+def _head_for_eyes(column: Column) -> str:
+    return column.head.removesuffix(" MS") if _is_duration(column) or _is_moment(column) else column.head
+
+
+def _is_moment(column: Column) -> bool:
+    return column.is_number and column.name.endswith("_timestamp_ms")
+
+
+def _for_eyes(column: Column, value: Any) -> str:
+    """A cell of a terminal: sizes with a unit, times in ISO 8601, durations in days to seconds."""
+    if not isinstance(value, int) or value < 0:
+        return shown(value)
+    if _is_size(column):
+        return size_text(value)
+    if _is_duration(column):
+        from kafkastore.cli.times import duration_text
+
+        return f"{value}ms" if value < MS_IN_S else duration_text(value / MS_IN_S)
+    if _is_moment(column):
+        moment = datetime.fromtimestamp(value / MS_IN_S, UTC)
+        return f"{moment:%Y-%m-%dT%H:%M:%S}.{value % MS_IN_S:03}Z"
+    return shown(value)
+
+
+def size_text(size_bytes: int) -> str:
+    """``889 B``, ``4.0 KiB``, ``252.0 GiB``."""
+    size, unit = float(size_bytes), 0
+    while size >= KIB and unit < len(UNITS) - 1:
+        size, unit = size / KIB, unit + 1
+    return f"{size:.1f} {UNITS[unit]}" if unit else f"{size_bytes} B"

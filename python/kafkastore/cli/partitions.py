@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from kafkastore.errors import ConfigError
+from kafkastore.errors import ConfigError, ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -55,7 +55,9 @@ async def partitions_of(
         if numbers is None:
             description = described[topic]
             if isinstance(description, KafkaError):
-                raise ConfigError(f"topic {topic}: {description}") if names_topic else description
+                is_missing = description.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                sentence = "there is no such topic" if is_missing else description
+                raise ConfigError(f"{topic}: {sentence}") if names_topic else description
             numbers = tuple(one.number for one in description.partitions)  # noqa: PLW2901 - all of them
         found += [(topic, number) for number in numbers]
     return list(dict.fromkeys(found))

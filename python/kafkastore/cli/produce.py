@@ -14,10 +14,11 @@ from kafkastore.cli.option_types import PARTITION
 if TYPE_CHECKING:
     from kafkastore.cli.cluster_options import ClusterSettings
 
+STDIN = Path("-")
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 EPILOG = """\
-Without FILE the records are the lines of stdin; each FILE is one record. As JSON a record is an object a line:
-{"key": ..., "value": ..., "headers": {...}, "partition": 0, "timestamp": "2026-01-31T12:00:00Z"}, which is what
+Without FILE, or with -, the records are the lines of stdin; each FILE is one record. As JSON a record is an object a
+line: {"key": ..., "value": ..., "headers": {...}, "partition": 0, "timestamp": "2026-01-31T12:00:00Z"}, which is what
 kafkastore consume --json prints; a value that is no text is written as JSON, or as Avro.
 
 A line that is no record ends the command: the records before it are written, unless it is a transaction.
@@ -85,7 +86,7 @@ def command(
         ProduceOptions(
             cluster,
             topic,
-            files,
+            () if files == (STDIN,) else files,
             format_,
             key,
             _unescaped(key_separator),

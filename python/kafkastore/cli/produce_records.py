@@ -139,6 +139,8 @@ class Producer:
 
     # ---- records
     def _send_all(self) -> None:
+        if self._is_typed and sys.stderr.isatty():
+            click.echo("type records, a line each; Ctrl-D ends", err=True)
         for rows in self._rows():
             if isinstance(rows[0], bytes):
                 self._writer.send_values(self._options.topic, rows)
@@ -147,9 +149,13 @@ class Producer:
             else:
                 self._writer.send(self._options.topic, rows)
             self._number += len(rows)
-            if not self._options.files and sys.stdin.isatty():
+            if self._is_typed:
                 self._writer.flush()
             self._tell_progress()
+
+    @property
+    def _is_typed(self) -> bool:
+        return not self._options.files and sys.stdin.isatty()
 
     def _rows(self) -> Iterator[list[Any]]:
         """Rows, or plain values where there is nothing else to a record."""

@@ -9,6 +9,7 @@ import click
 from kafkastore.cli import profiles
 from kafkastore.cli.cluster_options import SERVERS_KEY, SERVERS_KEY_OF_LIBRDKAFKA, key_values
 from kafkastore.cli.completion import PROFILE
+from kafkastore.cli.nouns import Noun
 from kafkastore.cli.outcome import FailedError
 from kafkastore.cli.output import Column, output_options, say
 
@@ -19,7 +20,7 @@ LISTED = (Column("name"), Column("bootstrap_servers"), Column("in_use"))
 SHOWN = (Column("key"), Column("value"))
 
 
-@click.group("profile")
+@click.group("profile", cls=Noun)
 def command() -> None:
     """Name clusters, and say which one is meant.
 
@@ -43,7 +44,8 @@ def list_profiles(output: Output) -> None:
     """List the profiles."""
     in_use = profiles.name_in_use()
     found = {name: profiles.read_profile(name) for name in profiles.names()}
-    output.rows(LISTED, [(name, _servers(pairs), name == in_use) for name, pairs in found.items()])
+    rows = [(name, _servers(pairs), name == in_use) for name, pairs in found.items()]
+    output.rows(LISTED, rows, nothing="no profiles; see kafkastore profile create --help")
 
 
 @command.command()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kafkastore.cli.cluster_options import cluster_options, key_values
+from kafkastore.cli.nouns import Noun
 from kafkastore.cli.outcome import fail_if_refused
 from kafkastore.cli.output import Column, output_options, say
 
@@ -32,7 +33,7 @@ UNITS: Final = {"k": 1e3, "m": 1e6, "g": 1e9, "ki": 1 << 10, "mi": 1 << 20, "gi"
 """What may stand behind a number."""
 
 
-@click.group("quotas")
+@click.group("quotas", cls=Noun)
 def command() -> None:
     """Quotas of users, clients and addresses.
 
@@ -72,7 +73,7 @@ def entity_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--strict", is_flag=True, help="Not those that have other parts beside.")
 @output_options
 def list_quotas(cluster: ClusterSettings, entity: Entity, strict: bool, output: Output) -> None:
-    """Lists quotas: all, or those of a user, a client id, an address."""
+    """List quotas: all, or those of a user, a client id, an address."""
     from kafkastore.admin.quotas import describe_quotas, place_of
 
     found = cluster.ask(lambda client: describe_quotas(client, _components(entity), is_strict=strict))
@@ -80,7 +81,7 @@ def list_quotas(cluster: ClusterSettings, entity: Entity, strict: bool, output: 
     for parts in sorted(found, key=place_of):
         names = {kind: DEFAULT if name is None else name for kind, name in parts}
         rows += [(*map(names.get, KINDS), key, _plain(value)) for key, value in sorted(found[parts].items())]
-    output.rows(LISTED, rows)
+    output.rows(LISTED, rows, nothing="no quotas")
 
 
 def _components(entity: Entity) -> list[Component]:
@@ -97,13 +98,13 @@ def _plain(value: float) -> float | int:
 @cluster_options
 @entity_options
 @click.argument("pairs", metavar="KEY=NUMBER...", nargs=-1, required=True)
-@click.option("--dry-run", is_flag=True, help="Only ask whether it would be taken.")
+@click.option("--dry-run", is_flag=True, help="Only ask whether it would be done.")
 def set_(cluster: ClusterSettings, entity: Entity, pairs: tuple[str, ...], dry_run: bool) -> None:
-    """Sets quotas; others stay.
+    """Set quotas; others stay.
 
     Of one user, client id, both together, or address. 10M is ten million, 10Mi is 10485760.
     """
-    values = {key: _number(key, text) for key, text in key_values("set", pairs).items()}
+    values = {key: _number(key, text) for key, text in key_values("", pairs).items()}
     _change(cluster, entity, dict(values), dry_run=dry_run)
 
 
@@ -121,9 +122,9 @@ def _number(key: str, text: str) -> float:
 @cluster_options
 @entity_options
 @click.argument("keys", metavar="[KEY]...", nargs=-1)
-@click.option("--dry-run", is_flag=True, help="Only ask whether it would be taken.")
+@click.option("--dry-run", is_flag=True, help="Only ask whether it would be done.")
 def remove(cluster: ClusterSettings, entity: Entity, keys: tuple[str, ...], dry_run: bool) -> None:
-    """Removes quotas, those named or all.
+    """Remove quotas, those named or all.
 
     Of one user, client id, both together, or address.
     """

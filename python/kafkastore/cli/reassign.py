@@ -13,6 +13,7 @@ import click
 
 from kafkastore.cli.cluster_options import cluster_options
 from kafkastore.cli.completion import TOPIC
+from kafkastore.cli.nouns import Noun
 from kafkastore.cli.output import Column, output_options
 from kafkastore.cli.progress import progress_option
 
@@ -36,7 +37,7 @@ MOVING = (
 )
 
 
-@click.group("reassign")
+@click.group("reassign", cls=Noun)
 def command() -> None:
     """Move partitions between brokers.
 
@@ -114,7 +115,7 @@ def status(cluster: ClusterSettings, topics: tuple[str, ...], output: Output) ->
             for node in one.adding
         )
         rows.append((topic, number, one.replicas, one.target, one.adding, one.removing, copied, size * len(one.adding)))
-    output.rows(MOVING, rows)
+    output.rows(MOVING, rows, nothing="nothing moves")
 
 
 @command.command()

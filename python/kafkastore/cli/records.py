@@ -9,6 +9,7 @@ import click
 
 from kafkastore.cli.cluster_options import cluster_options
 from kafkastore.cli.completion import TOPIC
+from kafkastore.cli.nouns import Noun
 from kafkastore.cli.outcome import fail_if_refused
 from kafkastore.cli.output import Column, output_options
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from kafkastore.cli.partitions import TopicPartitions
 
 
-@click.group("records")
+@click.group("records", cls=Noun)
 def command() -> None:
     """Find and delete records by offset and time."""
 
@@ -68,7 +69,7 @@ OFFSETS = (
 @click.argument("topics", metavar="[TOPIC[:N,...]]...", nargs=-1, type=TOPIC)
 @output_options
 def offsets(cluster: ClusterSettings, topics: tuple[str, ...], output: Output) -> None:
-    """Shows where partitions begin and end.
+    """Show where partitions begin and end.
 
     Of all topics, or of those named. OFFSETS is how many lie between; some of them may be markers of transactions,
     or compacted away.
@@ -89,7 +90,7 @@ def offsets(cluster: ClusterSettings, topics: tuple[str, ...], output: Output) -
         start, end = first[key], last[key]
         if not isinstance(start, KafkaError) and not isinstance(end, KafkaError):
             rows.append((*key, start.offset, end.offset, end.offset - start.offset))
-    output.rows(OFFSETS, rows)
+    output.rows(OFFSETS, rows, nothing="" if topics else "no topics")
     fail_if_refused(_refused({**first, **last}))
 
 
@@ -107,7 +108,7 @@ FOUND = (
 )
 @output_options
 def find(cluster: ClusterSettings, topics: tuple[str, ...], time: str, output: Output) -> None:
-    """Finds records by time.
+    """Find records by time.
 
     The first one of each partition that is as young as a time, or the one with the newest time. A partition without
     such a record has no offset here.
@@ -169,7 +170,7 @@ def delete(
     execute: bool,
     output: Output,
 ) -> None:
-    """Deletes records from the beginning of partitions, for good.
+    """Delete records from the beginning of partitions, for good.
 
     Shows how many; --execute deletes them.
     """

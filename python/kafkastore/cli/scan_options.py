@@ -25,6 +25,7 @@ def bounds_options(function: Decorated) -> Decorated:
         help="For that broker: a client.properties with security.protocol, sasl.* and ssl.*.",
     )
     server = click.option(
+        "-b",
         "--bootstrap-server",
         metavar="HOST:PORT",
         help="Ask this broker how far may be read; without, the checkpoints beside the segments say it.",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kafkastore.cli.nouns import Noun
 from kafkastore.cli.properties_options import broker_config
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     Decorated = Callable[..., Any]
 
 
-@click.group("security")
+@click.group("security", cls=Noun)
 def command() -> None:
     """Make the files of a broker that lets in nobody unproven; what a configuration leaves open.
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import click
 
 from kafkastore.cli import spark_export, spark_replay, spark_stats, spark_verify
+from kafkastore.cli.nouns import Noun
 
 
-@click.group("spark")
+@click.group("spark", cls=Noun)
 def command() -> None:
     """Topics to Parquet, a cluster's files checked, figures, a slice copied: with Spark's tasks.
 

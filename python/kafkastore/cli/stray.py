@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kafkastore.cli.nouns import Noun
 from kafkastore.cli.properties_options import broker_config
 
 if TYPE_CHECKING:
     from kafkastore.config import BrokerConfig
 
 
-@click.group("stray")
+@click.group("stray", cls=Noun)
 def command() -> None:
     """Logs that a start has set aside: look at them, serve them again, delete them.
 
@@ -27,7 +28,7 @@ def command() -> None:
 @command.command("list")
 @broker_config
 def list_strays(config: BrokerConfig) -> None:
-    """Each of them: topic, partition, topic id, records, offsets and bytes; the broker may run."""
+    """List each of them: topic, partition, topic id, records, offsets and bytes; the broker may run."""
     from kafkastore.log import strays
     from kafkastore.metadata.nodes import topic_id_text
 

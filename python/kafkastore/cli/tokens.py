@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from kafkastore.cli.cluster_options import cluster_options
+from kafkastore.cli.nouns import Noun
 from kafkastore.cli.outcome import fail_if_refused
 from kafkastore.cli.output import Column, output_options, say
 from kafkastore.cli.principals import PRINCIPAL
@@ -47,7 +48,7 @@ class Duration(click.ParamType[int]):
         return int(match[1]) * UNITS_MS[match[2]]
 
 
-@click.group("tokens")
+@click.group("tokens", cls=Noun)
 def command() -> None:
     """Delegation tokens.
 
@@ -64,7 +65,7 @@ def command() -> None:
 def create(
     cluster: ClusterSettings, owner: str | None, renewers: tuple[str, ...], max_life: int | None, output: Output
 ) -> None:
-    """Makes a token and prints it.
+    """Make a token and print it.
 
     A program logs in by SCRAM with its id as the user and its HMAC as the password.
     """
@@ -87,16 +88,17 @@ def create(
 @click.option("--show-hmac", is_flag=True, help="With the secret that logs in.")
 @output_options
 def list_tokens(cluster: ClusterSettings, owners: tuple[str, ...], show_hmac: bool, output: Output) -> None:
-    """Lists the tokens that the user may see."""
+    """List the tokens that the user may see."""
     from kafkastore.admin import tokens
 
     wanted = [one for text in owners if (one := tokens.principal_of(text))] if owners else None
     found = cluster.ask(lambda client: tokens.describe_tokens(client, wanted))
     found.sort(key=lambda one: (one.owner, one.issue_timestamp_ms, one.token_id))
+    nothing = "no tokens that the user may see"
     if show_hmac:
-        output.rows(WITH_SECRET, [(*_row(one), base64.b64encode(one.hmac).decode()) for one in found])
+        output.rows(WITH_SECRET, [(*_row(one), base64.b64encode(one.hmac).decode()) for one in found], nothing)
     else:
-        output.rows(LISTED, map(_row, found))
+        output.rows(LISTED, map(_row, found), nothing)
 
 
 @command.command()
@@ -104,7 +106,7 @@ def list_tokens(cluster: ClusterSettings, owners: tuple[str, ...], show_hmac: bo
 @click.argument("names", metavar="TOKEN...", nargs=-1, required=True)
 @click.option("--for", "period_ms", type=Duration(), help="How long from now, as 12h.  [default: the broker's]")
 def renew(cluster: ClusterSettings, names: tuple[str, ...], period_ms: int | None) -> None:
-    """Lengthens the life of tokens.
+    """Lengthen the life of tokens.
 
     TOKEN is an id or an HMAC.
     """
@@ -118,7 +120,7 @@ def renew(cluster: ClusterSettings, names: tuple[str, ...], period_ms: int | Non
 @click.argument("names", metavar="TOKEN...", nargs=-1, required=True)
 @click.option("--in", "period_ms", type=Duration(), help="How long from now, as 15m.  [default: at once]")
 def expire(cluster: ClusterSettings, names: tuple[str, ...], period_ms: int | None) -> None:
-    """Ends tokens.
+    """End tokens.
 
     TOKEN is an id or an HMAC.
     """

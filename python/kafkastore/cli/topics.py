@@ -10,6 +10,7 @@ import click
 from kafkastore.cli.cluster_options import cluster_options, key_values
 from kafkastore.cli.completion import TOPIC
 from kafkastore.cli.confirm import confirm, yes_option
+from kafkastore.cli.nouns import Noun
 from kafkastore.cli.option_types import MOST_PARTITIONS
 from kafkastore.cli.outcome import fail_if_refused
 from kafkastore.cli.output import Column, output_options, say
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from kafkastore.cli.output import Output
 
 
-@click.group("topics")
+@click.group("topics", cls=Noun)
 def command() -> None:
     """List, describe, create, grow and delete topics.
 
@@ -55,7 +56,7 @@ DETAILED = (
 def list_topics(
     cluster: ClusterSettings, internal: bool, regex: bool, detail: bool, names: tuple[str, ...], output: Output
 ) -> None:
-    """Lists topics: all, or those named."""
+    """List topics: all, or those named."""
     found, sizes = cluster.ask(_with_sizes if detail else _without_sizes)
     chosen = chosen_topics(names, found, is_regex=regex)
     shown = [
@@ -63,10 +64,12 @@ def list_topics(
         for name, topic in sorted(found.items())
         if (name in chosen.there if names else internal or not topic.is_internal)
     ]
+    nothing = "" if names else "no topics"
     if detail:
-        output.rows(DETAILED, [_detailed(topic, sizes) for topic in shown])
+        output.rows(DETAILED, [_detailed(topic, sizes) for topic in shown], nothing)
     else:
-        output.rows(LISTED, [(topic.name, len(topic.partitions), topic.replication_factor) for topic in shown])
+        rows = [(topic.name, len(topic.partitions), topic.replication_factor) for topic in shown]
+        output.rows(LISTED, rows, nothing)
     fail_if_refused(dict.fromkeys(chosen.missing, NO_TOPIC))
 
 
@@ -146,7 +149,7 @@ def create(
     if_not_exists: bool,
     dry_run: bool,
 ) -> None:
-    """Makes topics."""
+    """Make topics."""
     from kafkastore.admin import topics
     from kafkastore.errors import ErrorCode
 
@@ -171,7 +174,7 @@ def create(
 def add_partitions(
     cluster: ClusterSettings, names: tuple[str, ...], partitions: int | None, total: int | None, dry_run: bool
 ) -> None:
-    """Gives topics more partitions. Keys go to other partitions than before from then on."""
+    """Give topics more partitions. Keys go to other partitions than before from then on."""
     from kafkastore.admin import topics
 
     if (partitions is None) == (total is None):
@@ -190,7 +193,7 @@ def add_partitions(
     before, totals, refused = cluster.ask(grow)
     for name, count in totals.items():
         if name not in refused:
-            say(f"{name}: {'would have' if dry_run else 'has'} {count} partitions, not {before[name]}")
+            say(f"{name}: {'would have' if dry_run else 'has'} {count} partitions, {before[name]} before")
     fail_if_refused(refused)
 
 
@@ -204,7 +207,7 @@ def add_partitions(
 def delete(
     cluster: ClusterSettings, names: tuple[str, ...], regex: bool, if_exists: bool, dry_run: bool, is_confirmed: bool
 ) -> None:
-    """Deletes topics with all their records. A regular expression never means the brokers' own topics."""
+    """Delete topics with all their records. A regular expression never means the brokers' own topics."""
     from kafkastore.admin import topics
 
     found = cluster.ask(topics.topic_names)

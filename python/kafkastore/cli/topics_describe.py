@@ -73,7 +73,7 @@ def describe(
     has_offsets: bool,
     output: Output,
 ) -> None:
-    """Shows partitions and configuration of topics.
+    """Show partitions and configuration of topics.
 
     All topics but the brokers' own, or those named; of the configuration what differs from the default.
     """
@@ -91,9 +91,9 @@ def describe(
     columns = (*PARTITIONS, *(OFFSETS if has_offsets else ()))
     partitions = [_partition(found, topic, one, has_offsets=has_offsets) for topic, one in rows]
     if illnesses or is_partitions:
-        output.rows(columns, partitions)
+        output.rows(columns, partitions, "" if found.refused else "no such partitions")
     elif is_configs:
-        output.rows(CONFIGS, _configs(found))
+        output.rows(CONFIGS, _configs(found), "" if found.refused else "nothing differs from the default")
     elif output.is_table:
         _print(found, output, columns, partitions)
     else:
@@ -194,6 +194,10 @@ def _topic(found: Described, topic: TopicDescription) -> tuple[Any, ...]:
 
 def _print(found: Described, output: Output, columns: Sequence[Column], partitions: Sequence[Sequence[Any]]) -> None:
     """Tables: the topics, their partitions, their configuration."""
+    if not found.topics:
+        if not found.refused:
+            click.echo("no topics", err=True)
+        return
     output.rows(TOPICS, [_topic(found, topic) for topic in found.topics])
     click.echo()
     empty = {at for at in range(len(columns)) if all(row[at] in ((), None) for row in partitions)} - {2}

@@ -8,6 +8,7 @@ import click
 
 from kafkastore.cli.cluster_options import cluster_options
 from kafkastore.cli.completion import TOPIC, TRANSACTIONAL_ID
+from kafkastore.cli.nouns import Noun
 from kafkastore.cli.outcome import fail_if_refused
 from kafkastore.cli.output import Column, output_options, say
 from kafkastore.cli.times import duration_ms, duration_text, now_ms
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from kafkastore.cli.output import Output
 
 
-@click.group("transactions")
+@click.group("transactions", cls=Noun)
 def command() -> None:
     """Transactions: list, describe, find hanging ones, abort."""
 
@@ -38,14 +39,15 @@ LISTED = (Column("transactional_id"), Column("state"), Column("producer_id", is_
 def list_transactions(
     cluster: ClusterSettings, states: tuple[str, ...], older_than: str | None, pattern: str | None, output: Output
 ) -> None:
-    """Lists transactional ids with their states."""
+    """List transactional ids with their states."""
     from kafkastore.admin import transactions
 
     duration = transactions.ANY_DURATION if older_than is None else duration_ms(older_than)
     listed = cluster.ask(
         lambda client: transactions.list_transactions(client, states=states, min_duration_ms=duration, pattern=pattern)
     )
-    output.rows(LISTED, [(one.transactional_id, one.state, one.producer_id, one.coordinator) for one in sorted(listed)])
+    rows = [(one.transactional_id, one.state, one.producer_id, one.coordinator) for one in sorted(listed)]
+    output.rows(LISTED, rows, nothing="no transactional ids")
 
 
 DESCRIBED = (
@@ -60,7 +62,7 @@ DESCRIBED = (
 @click.argument("names", metavar="ID...", nargs=-1, required=True, type=TRANSACTIONAL_ID)
 @output_options
 def describe(cluster: ClusterSettings, names: tuple[str, ...], output: Output) -> None:
-    """Shows transactional ids: state, duration, partitions."""
+    """Show transactional ids: state, duration, partitions."""
     from kafkastore.admin import transactions
     from kafkastore.admin.admin_client import KafkaError
 
@@ -93,7 +95,7 @@ TOPICS = click.argument("topics", metavar="TOPIC[:N,...]...", nargs=-1, required
 @TOPICS
 @output_options
 def producers(cluster: ClusterSettings, topics: tuple[str, ...], output: Output) -> None:
-    """Shows the producers that partitions know.
+    """Show the producers that partitions know.
 
     START OFFSET is where the transaction begins that a producer has open there.
     """
@@ -113,7 +115,7 @@ def producers(cluster: ClusterSettings, topics: tuple[str, ...], output: Output)
         for one in sorted(states, key=lambda one: one.producer_id):
             state = (one.producer_id, one.producer_epoch, one.last_sequence, one.last_timestamp, one.start_offset)
             rows.append((topic, number, *state))
-    output.rows(PRODUCERS, rows)
+    output.rows(PRODUCERS, rows, nothing="" if refused else "no producers")
     fail_if_refused(refused)
 
 
@@ -139,7 +141,7 @@ HANGING = (
 @click.option("--older-than", metavar="DURATION", default="15m", show_default=True, help="Without a record since.")
 @output_options
 def hanging(cluster: ClusterSettings, topics: tuple[str, ...], older_than: str, output: Output) -> None:
-    """Finds transactions that nobody will end.
+    """Find transactions that nobody will end.
 
     They are open in a partition, and no coordinator knows of them. Consumers of committed records get no further than
     such a transaction. 15 minutes is the longest that a broker lets a transaction be open (transaction.max.timeout.ms)
@@ -161,7 +163,7 @@ def hanging(cluster: ClusterSettings, topics: tuple[str, ...], older_than: str, 
         idle = duration_text(idle_ms / 1000) if output.is_table else idle_ms
         rows.append((topic, number, one.start_offset, one.producer_id, one.producer_epoch, idle))
     columns = HANGING if output.is_table else (*HANGING[:-1], Column("idle_ms", is_number=True))
-    output.rows(columns, rows)
+    output.rows(columns, rows, nothing="no transaction hangs")
 
 
 @command.command()
@@ -170,7 +172,7 @@ def hanging(cluster: ClusterSettings, topics: tuple[str, ...], older_than: str, 
 @click.argument("start_offset", metavar="OFFSET", type=click.IntRange(0))
 @click.option("--execute", is_flag=True, help="Abort it; without it, it is only shown.")
 def abort(cluster: ClusterSettings, partition: str, start_offset: int, execute: bool) -> None:
-    """Aborts a transaction in a partition.
+    """Abort a transaction in a partition.
 
     The one that begins at an offset, past its coordinator. Meant for hanging ones: see kafkastore transactions
     hanging. Says what it would do; --execute does it.
@@ -211,7 +213,7 @@ def abort(cluster: ClusterSettings, partition: str, start_offset: int, execute: 
 @click.argument("names", metavar="ID...", nargs=-1, required=True, type=TRANSACTIONAL_ID)
 @click.option("--execute", is_flag=True, help="End them; without it they are only shown.")
 def terminate(cluster: ClusterSettings, names: tuple[str, ...], execute: bool) -> None:
-    """Ends open transactions, and fences their producers.
+    """End open transactions, and fence their producers.
 
     Through their coordinators. Says what it would do; --execute does it.
     """

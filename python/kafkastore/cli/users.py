@@ -10,6 +10,7 @@ import click
 from kafkastore.cli.cluster_options import cluster_options
 from kafkastore.cli.completion import USER
 from kafkastore.cli.confirm import confirm, yes_option
+from kafkastore.cli.nouns import Noun
 from kafkastore.cli.outcome import fail_if_refused
 from kafkastore.cli.output import Column, output_options, printable, say
 
@@ -24,7 +25,7 @@ MOST_ITERATIONS: Final = 16384
 LISTED: Final = (Column("user"), Column("mechanism"), Column("iterations", is_number=True))
 
 
-@click.group("users")
+@click.group("users", cls=Noun)
 def command() -> None:
     """SCRAM credentials of users."""
 
@@ -34,7 +35,7 @@ def command() -> None:
 @click.argument("users", metavar="[USER]...", nargs=-1, type=USER)
 @output_options
 def list_users(cluster: ClusterSettings, users: tuple[str, ...], output: Output) -> None:
-    """Lists users and their mechanisms: all, or those named."""
+    """List users and their mechanisms: all, or those named."""
     from kafkastore.admin.scram import describe_users, is_missing
 
     found = cluster.ask(lambda client: describe_users(client, users or None))
@@ -44,7 +45,7 @@ def list_users(cluster: ClusterSettings, users: tuple[str, ...], output: Output)
         if isinstance(credentials, list)
         for one in sorted(credentials)
     ]
-    output.rows(LISTED, rows)
+    output.rows(LISTED, rows, nothing="" if users else "no users")
     refused = {user: one for user, one in found.items() if not isinstance(one, list)}
     fail_if_refused({user: "there is no such user" if is_missing(one) else one for user, one in refused.items()})
 
@@ -77,7 +78,7 @@ def set_(
     password_stdin: bool,
     iterations: int,
 ) -> None:
-    """Makes a user, or gives one another password. Connections that are open stay."""
+    """Make a user, or give one another password. Connections that are open stay."""
     from kafkastore.admin.scram import Upsertion, alter_users
 
     chosen = tuple(dict.fromkeys(mechanisms)) or MECHANISMS[1:]
@@ -124,7 +125,7 @@ def _password(user: str, given: str | None, *, is_from_stdin: bool) -> str:
 def delete(
     cluster: ClusterSettings, users: tuple[str, ...], mechanisms: tuple[str, ...], dry_run: bool, is_confirmed: bool
 ) -> None:
-    """Deletes users, or their passwords for a mechanism.
+    """Delete users, or their passwords for a mechanism.
 
     They cannot log in any more; connections that are open, ACLs and quotas stay.
     """

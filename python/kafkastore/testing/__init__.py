@@ -1,7 +1,12 @@
 """kafkastore inside tests: brokers in the test's own process, with a clock that tests turn and faults that they order.
 
-``Broker`` is one broker, ``Cluster`` several; the pytest plugin of the same package offers both as fixtures. Nothing
-but this file is imported until one of the names is used.
+``Broker`` is one broker, ``Cluster`` several::
+
+    with Broker(topics={"orders": 3}) as broker:
+        producer = confluent_kafka.Producer({"bootstrap.servers": broker.bootstrap_servers})
+
+The pytest plugin of the same package has the fixtures kafka_broker, kafka_cluster and kafka_topic, a new topic for one
+test: pytest --fixtures. Nothing but this file is imported until one of the names is used.
 """
 
 from typing import TYPE_CHECKING

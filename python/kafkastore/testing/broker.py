@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 
 class Broker(Node, Lifetime):
-    """See the module. Also an asynchronous context manager."""
+    """A broker in the test's own process: ``with Broker() as broker`` starts it, and removes it at the end. Also an
+    asynchronous context manager."""
 
     def __init__(
         self,

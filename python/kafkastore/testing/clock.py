@@ -19,7 +19,7 @@ class Turned(Protocol):
 
 
 class Clock:
-    """See the module. May be used from any thread."""
+    """The clock of brokers, ahead of the system's by as much as the test has turned it. May be used from any thread."""
 
     def __init__(self) -> None:
         self.ahead_ms = 0

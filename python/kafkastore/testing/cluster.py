@@ -29,7 +29,8 @@ PAUSE_S: Final = 0.002
 
 
 class Cluster(Lifetime):
-    """See the module. ``brokers`` are its nodes, with ids from 1 on. Also an asynchronous context manager."""
+    """Brokers in the test's own process, with one metadata store: ``with Cluster(brokers=3) as cluster``. Its nodes,
+    ``brokers``, have ids from 1 on. Also an asynchronous context manager."""
 
     def __init__(
         self,

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 class Faults:
-    """See the module. Its methods return when the order is in force. They raise ConfigError for what there is not, and
-    NotRunningError."""
+    """Faults that a test orders of a broker: ``broker.faults``. Its methods return when the order is in force. They
+    raise ConfigError for what there is not, and NotRunningError."""
 
     def __init__(self, node: Node) -> None:
         self._node = node

@@ -34,7 +34,7 @@ class NotRunningError(KafkastoreError):
 
 
 class Node:
-    """See the module. Not made by tests: they make a ``Broker`` or a ``Cluster``."""
+    """A broker of a test. Not made by tests: they make a ``Broker`` or a ``Cluster``."""
 
     def __init__(self, settings: Settings, clock: Clock, port: int = 0) -> None:
         self.settings = settings

@@ -60,6 +60,7 @@ def kafka_cluster_settings(pytestconfig: pytest.Config, kafka_settings: dict[str
 
 @pytest.fixture(scope="session")
 def kafka_broker(kafka_settings: dict[str, Any]) -> Iterator[Broker]:
+    """A running ``kafkastore.testing.Broker``, one for the session: ``kafka_broker.bootstrap_servers``."""
     from kafkastore.testing.broker import Broker
 
     with Broker(**kafka_settings) as broker:
@@ -68,6 +69,7 @@ def kafka_broker(kafka_settings: dict[str, Any]) -> Iterator[Broker]:
 
 @pytest.fixture(scope="session")
 def kafka_cluster(kafka_cluster_settings: dict[str, Any]) -> Iterator[Cluster]:
+    """A running ``kafkastore.testing.Cluster`` of three brokers, or ``kafka_brokers``, one for the session."""
     from kafkastore.testing.cluster import Cluster
 
     with Cluster(**kafka_cluster_settings) as cluster:

@@ -15,6 +15,7 @@ from kafkastore.admin.admin_client import AdminError, ClusterBroker
 from kafkastore.admin.cluster_client import ClusterClient, ClusterPartition, ClusterView
 from kafkastore.admin.throttles import RATES
 from kafkastore.cli import cluster_moves, cluster_status
+from kafkastore.cli.cluster_options import ClusterSettings
 from kafkastore.errors import ErrorCode
 from kafkastore.messages import OutgoingRequest, request_versions
 
@@ -157,10 +158,10 @@ def test_status_shows_what_brokers_know_when_there_is_no_controller(monkeypatch:
     monkeypatch.setattr(cluster_client, "CONTROLLER_LIMIT_S", 0)
     for name, found in (("_metadata", known), ("_held", held), ("topic_configs", minimum)):
         monkeypatch.setattr(ClusterClient, name, found)
-    shown, is_partial = asyncio.run(cluster_status._status("localhost:1"))
+    shown, is_partial = asyncio.run(cluster_status._status(ClusterSettings("localhost:1", {})))
     assert not is_partial
     assert "under-replicated: 1\n  t-0\nunder min.insync.replicas: 1\n" in shown
     assert "moving: not known. The controller does not do what it is asked (The request timed out.)" in shown
     refusal["error_code"] = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     with pytest.raises(AdminError, match="topics that it may not describe are not counted"):
-        cluster_status.run("localhost:1", None)
+        cluster_status.run(ClusterSettings("localhost:1", {}))

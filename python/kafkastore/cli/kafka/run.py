@@ -11,6 +11,7 @@ import sys
 from datetime import datetime
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from kafkastore.cli.kafka.flags import FlagsError, VersionAskedError
@@ -47,7 +48,7 @@ def _run(tool: str, arguments: list[str]) -> int:
     path = f"{__package__}.{name}"
     module = import_module(path) if name.isidentifier() and find_spec(path) else None
     if module is None or not hasattr(module, "main"):
-        sys.stderr.write(f"kafkastore: No such command {tool!r}; see kafkastore --help\n")
+        sys.stderr.write(f"kafkastore: No such command {tool!r}{_meant(name)} see kafkastore --help\n")
         return 2
     try:
         status: int = module.main(arguments)
@@ -71,6 +72,15 @@ def drop_stdout() -> None:
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())
     os.close(null)
+
+
+def _meant(name: str) -> str:
+    from difflib import get_close_matches
+    from pkgutil import iter_modules
+
+    near = get_close_matches(name, [one.name for one in iter_modules([str(Path(__file__).parent)])], 5, 0.8)
+    tools = [one for one in near if hasattr(import_module(f"{__package__}.{one}"), "main")]
+    return f". Did you mean '{PREFIX}{tools[0].replace('_', '-')}'?" if tools else ";"
 
 
 def module_of(tool: str) -> str:

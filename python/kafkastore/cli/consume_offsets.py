@@ -4,10 +4,10 @@ N), ``@TIME``; ``START:END`` for a range, of which either side may be missing.""
 from __future__ import annotations
 
 import re
-from datetime import datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkastore.admin.offsets import EARLIEST, LATEST, offsets_at
+from kafkastore.cli.times import time_ms
 from kafkastore.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -90,12 +90,9 @@ def _time_ms(text: str, given: str) -> int:
             raise ConfigError(f"--offset {text}: {given} is later than any time; give another")
         return moment
     try:
-        parsed = datetime.fromisoformat(given)
-    except ValueError:
-        raise ConfigError(
-            f"--offset {text}: {given} is no time; write 2026-01-31T12:00:00Z, or seconds or milliseconds since 1970"
-        ) from None
-    return round((parsed if parsed.tzinfo else parsed.astimezone()).timestamp() * 1000)
+        return time_ms(given.removeprefix("-"))
+    except ConfigError as error:
+        raise ConfigError(f"--offset {text}: {error}") from None
 
 
 async def resolve(client: AdminClient, partitions: Sequence[Partition], bound: Bound) -> dict[Partition, int]:
