@@ -86,9 +86,12 @@ $(BIN)/.wheel-requirements: $(BIN)/.broker-requirements
 	$(BIN)/pip install --quiet --no-deps ziglang==0.15.2
 	touch $@
 
+for_macos = $(findstring apple-darwin,$(TARGET))
+wheel: export CARGO_TARGET_AARCH64_APPLE_DARWIN_RUSTFLAGS := -C link-arg=-F$(CURDIR)/packaging/macos
 wheel: $(BIN)/.wheel-requirements $(wildcard $(SPARK_JAR)) ## for glibc 2.28, in ./dist; with Spark's jar if it is made
-	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/maturin build --release --locked --zig --compatibility manylinux_2_28 \
-	  --out $(or $(DIST),dist) $(if $(TARGET),--target $(TARGET))
+	$(if $(and $(for_macos),$(wildcard $(SPARK_JAR))),@echo "$(SPARK_JAR) has natives of Linux; move it away" >&2; exit 1)
+	PATH="$$PWD/$(BIN):$$PATH" $(BIN)/maturin build --release --locked --zig --out $(or $(DIST),dist) \
+	  $(if $(for_macos),,--compatibility manylinux_2_28) $(if $(TARGET),--target $(TARGET))
 
 sdist: $(BIN)/.broker-requirements # and the package of Kafka's command names, which has no code
 	$(BIN)/maturin sdist --out $(or $(DIST),dist)

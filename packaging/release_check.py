@@ -35,11 +35,12 @@ IN_THE_WHEEL = (
     r"kafkastore/_core\.pyi",
     r"kafkastore/py\.typed",
     r"kafkastore/config/broker-configs\.tsv",
-    r"kafkastore/spark/jars/kafkastore-spark\.jar",
     r"kafkastore-[^/]+\.data/data/share/man/man1/kafkastore\.1",
     r"kafkastore-[^/]+\.dist-info/licenses/LICENSE",
     r"kafkastore-[^/]+\.dist-info/entry_points\.txt",
 )
+SPARK_JAR = r"kafkastore/spark/jars/kafkastore-spark\.jar"
+"""In the wheels for Linux, whose natives it has. A wheel for macOS is looked at if there is one."""
 NOT_IN_THE_WHEEL = re.compile(r"(^|/)(tests?|benches|fixtures|__pycache__)/|_simulator|\.(rs|pyc|java|env|key|pem)$")
 IN_THE_SDIST = ("Cargo.lock", "LICENSE", "README.md", "pyproject.toml", "docs/man/kafkastore.1", "rust/python/lib.rs")
 
@@ -114,8 +115,10 @@ def contents(dist: Path) -> Iterator[Row]:
     yield Row("files for the index", bool(wheels and sdists), f"{len(wheels)} wheels, {len(sdists)} sdist")
     for wheel in wheels:
         names = zipfile.ZipFile(wheel).namelist()
-        missing = [one for one in IN_THE_WHEEL if not any(re.fullmatch(one, name) for name in names)]
+        wanted = IN_THE_WHEEL if "-macosx_" in wheel.name else (*IN_THE_WHEEL, SPARK_JAR)
+        missing = [one for one in wanted if not any(re.fullmatch(one, name) for name in names)]
         unwanted = [name for name in names if NOT_IN_THE_WHEEL.search(name)]
+        unwanted += [name for name in names if SPARK_JAR not in wanted and re.fullmatch(SPARK_JAR, name)]
         said = [f"lacks {one}" for one in missing] + [f"has {one}" for one in unwanted[:3]]
         yield Row(f"in {wheel.name}", not said, "; ".join(said) or f"{len(names)} files")
         yield size(wheel, "wheel")
@@ -160,6 +163,8 @@ def installed(dist: Path, extra: str, program: str) -> Row:
             seconds = time.monotonic() - begin
             run(python, "-c", program, cwd=Path(folder))
             run(Path(folder) / "bin" / "kafkastore", "--version", cwd=Path(folder))
+            if extra == "sql":
+                run(python, ROOT / "packaging" / "smoke.py", cwd=Path(folder))
             if extra == "tools":
                 run(Path(folder) / "bin" / "kafka-topics", "--version", cwd=Path(folder))
         except subprocess.CalledProcessError as error:

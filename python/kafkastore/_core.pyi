@@ -980,7 +980,7 @@ class Engine:
         """Flushes and closes every log, writes checkpoints and the clean-shutdown markers. Blocking."""
     # ---- requests and events for the control plane
     def fileno(self) -> int:
-        """An eventfd, readable when take() has something."""
+        """Readable when take() has something."""
     def take(
         self, limit: int
     ) -> list[

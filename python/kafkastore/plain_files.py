@@ -9,8 +9,11 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 from contextlib import suppress
 from typing import Final
+
+from kafkastore.system import sync_descriptor
 
 _WAY_OUT: Final = "put the file back, or take away what stands there"
 _KINDS: Final = {stat.S_IFDIR: "a directory", stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}
@@ -47,7 +50,7 @@ def sync_path(path: str) -> None:
     """What was written to this file, or done in this directory, is on the disk when it returns. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        os.fsync(descriptor)
+        sync_descriptor(descriptor)
     finally:
         os.close(descriptor)
 
@@ -71,7 +74,7 @@ def replace_file(path: str, text: str, mode: int) -> None:
 def begin_sync(descriptor: int, start: int, end: int) -> None:
     """Has the disk begin with these bytes of a file, which stay in memory until they are written; waits for none of
     them. A sync at the end of a large file finds little left to do."""
-    if end > start:
+    if sys.platform != "darwin" and end > start:  # where no advice begins a sync
         with suppress(OSError):  # a file system that knows no such advice syncs all the same
             os.posix_fadvise(descriptor, start, end - start, os.POSIX_FADV_DONTNEED)
 

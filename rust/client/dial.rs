@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use rustix::net::AddressFamily;
 
 use crate::frames::Frames;
 use crate::login::{Login, LoginExchange, MAX_ANSWER_BYTES, Step, Unproven};
@@ -24,6 +24,7 @@ use crate::reasons::shut_out;
 use crate::security::Security;
 use crate::servers::Server;
 use crate::stream::Stream;
+use base::system::tcp_socket;
 
 /// The part of a session after which its connection is replaced, as of Kafka's clients: between 0.85 and 0.95.
 const SESSION_PART: f64 = 0.9;
@@ -270,8 +271,7 @@ fn begin_connecting(address: SocketAddr) -> io::Result<TcpStream> {
     } else {
         AddressFamily::INET6
     };
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+    let socket = tcp_socket(family)?;
     match rustix::net::connect(&socket, &address) {
         Ok(()) | Err(Errno::INPROGRESS) => Ok(TcpStream::from(socket)),
         Err(error) => Err(error.into()),

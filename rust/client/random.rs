@@ -2,16 +2,15 @@
 
 use std::io;
 
+use base::system::fill_random;
+
 /// Random bytes of a salt and of a nonce.
 const RANDOM_BYTES: usize = 18;
 
 /// Random bytes.
 pub fn random() -> io::Result<[u8; RANDOM_BYTES]> {
     let mut bytes = [0; RANDOM_BYTES];
-    let found = rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty())?;
-    if found < RANDOM_BYTES {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
+    fill_random(&mut bytes)?;
     Ok(bytes)
 }
 

@@ -12,10 +12,9 @@ use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{Advice, AtFlags, StatxFlags, fadvise, fstat, statx};
-
 use super::descriptors::{Descriptors, NamesGuard};
 use super::map::Map;
+use super::system;
 
 /// How to open a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,7 +90,7 @@ pub trait File: Send + Sync {
     /// Cuts or extends (with zeros) the file.
     fn set_len(&self, len: u64) -> io::Result<()>;
 
-    /// Makes contents and length durable (`fdatasync`).
+    /// Makes contents and length durable (`fdatasync`; `F_FULLFSYNC` on macOS).
     fn sync_data(&self) -> io::Result<()>;
 
     /// Calls `run` once with the descriptor, for `sendfile` and maps; the descriptor stays open for the call. An error
@@ -101,7 +100,7 @@ pub trait File: Send + Sync {
     /// The device that the file is on.
     fn device(&self) -> io::Result<u64> {
         let mut device = Ok(0);
-        self.with_fd(&mut |fd| device = fstat(fd).map(|stat| stat.st_dev))?;
+        self.with_fd(&mut |fd| device = system::device(fd))?;
         Ok(device?)
     }
 
@@ -109,29 +108,14 @@ pub trait File: Send + Sync {
     /// that is made later in its place differs in one of them.
     fn identity(&self) -> io::Result<(u64, u64)> {
         let mut found = Ok((0, 0));
-        self.with_fd(&mut |fd| {
-            let wanted = StatxFlags::INO | StatxFlags::BTIME;
-            found = statx(fd, c"", AtFlags::EMPTY_PATH, wanted).map(|stat| {
-                let (seconds, nanoseconds) = (stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec);
-                let made = seconds.cast_unsigned() * 1_000_000_000 + u64::from(nanoseconds);
-                let is_known = stat.stx_mask & StatxFlags::BTIME.bits() != 0;
-                (stat.stx_ino, if is_known { made } else { 0 })
-            });
-        })?;
+        self.with_fd(&mut |fd| found = system::identity(fd))?;
         Ok(found?)
     }
 
     /// Who owns the file, and how many names it has.
     fn ownership(&self) -> io::Result<Ownership> {
         let mut found = Ok(Ownership { user: 0, names: 1 });
-        self.with_fd(&mut |fd| {
-            // statx: the types of fstat's fields depend on the architecture
-            let wanted = StatxFlags::UID | StatxFlags::NLINK;
-            found = statx(fd, c"", AtFlags::EMPTY_PATH, wanted).map(|stat| Ownership {
-                user: stat.stx_uid,
-                names: u64::from(stat.stx_nlink),
-            });
-        })?;
+        self.with_fd(&mut |fd| found = system::ownership(fd))?;
         Ok(found?)
     }
 
@@ -150,7 +134,7 @@ pub trait File: Send + Sync {
         let len = NonZeroU64::new(end.saturating_sub(start));
         // Some file systems refuse the advice, which does no harm.
         let _ = self.with_fd(&mut |fd| {
-            let _ = fadvise(fd, start, len, Advice::Sequential);
+            let _ = system::advise_sequential(fd, start, len);
         });
     }
 }

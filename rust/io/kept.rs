@@ -19,12 +19,12 @@ use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
-use rustix::fs::fstat;
 use rustix::io::Errno;
 
 use super::descriptors::{Descriptors, NamesGuard, Place, replaced};
 use super::file_system::{DirEntry, File, FileSystem, LockGuard, Metadata, OpenMode, Volume};
 use super::map::Map;
+use super::system;
 use base::error::shortage::{is_out_of_descriptors, is_shortage_before_sync, not_opened, removed};
 
 /// How often a call that finds no descriptor is repeated, each time after some kept files were closed.
@@ -72,7 +72,7 @@ pub(super) struct KeptFile {
 
 fn identity(file: &dyn File) -> io::Result<(u64, u64)> {
     let mut found = Ok((0, 0));
-    file.with_fd(&mut |fd| found = fstat(fd).map(|stat| (stat.st_dev, stat.st_ino)))?;
+    file.with_fd(&mut |fd| found = system::device_and_inode(fd))?;
     Ok(found?)
 }
 

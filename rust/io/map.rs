@@ -128,7 +128,7 @@ impl Map {
         let mut state = 0u8;
         // SAFETY: the address begins a page of a live map, whose first byte is within it; the system writes one byte
         // for it.
-        let told = unsafe { libc::mincore(rest.as_ptr().cast_mut().cast(), 1, &raw mut state) };
+        let told = unsafe { libc::mincore(rest.as_ptr().cast_mut().cast(), 1, (&raw mut state).cast()) };
         told != 0 || state & 1 == 1
     }
 }

@@ -10,13 +10,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-use rustix::fs::{FlockOperation, fcntl_lock, flock, fstat, syncfs};
-use rustix::io::{Errno, ReadWriteFlags};
+use rustix::io::Errno;
 use rustix::process::geteuid;
 
 use super::file_system::{DirEntry, File, FileSystem, LockGuard, Metadata, OpenMode, Volume};
 use super::map::Map;
 use super::plain::{open_plain, read_plain};
+use super::system;
 use base::error::shortage::not_opened;
 
 const FILE_MODE: u32 = 0o600;
@@ -53,17 +53,7 @@ impl File for OsFile {
     }
 
     fn read_exact_if_cached(&self, buf: &mut [u8], position: u64) -> io::Result<bool> {
-        let wanted = buf.len();
-        let read = {
-            let mut slices = [io::IoSliceMut::new(buf)];
-            rustix::io::preadv2(&self.0, &mut slices, position, ReadWriteFlags::NOWAIT)
-        };
-        match read {
-            Ok(read) => Ok(read == wanted),
-            Err(Errno::AGAIN | Errno::INTR) => Ok(false),
-            Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.0.read_exact_at(buf, position).map(|()| true),
-            Err(errno) => Err(errno.into()),
-        }
+        system::read_exact_if_cached(&self.0, buf, position)
     }
 
     fn len(&self) -> io::Result<u64> {
@@ -75,38 +65,13 @@ impl File for OsFile {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.0.sync_data()
+        system::sync_data(&self.0)
     }
 
     fn with_fd(&self, run: &mut dyn FnMut(BorrowedFd<'_>)) -> io::Result<()> {
         run(self.0.as_fd());
         Ok(())
     }
-}
-
-/// The first Linux version whose `syncfs` reports failed writes.
-const TELLING_LINUX: (u32, u32) = (5, 8);
-
-#[derive(Debug)]
-struct OsVolume {
-    dir: fs::File,
-    device: u64,
-}
-
-impl Volume for OsVolume {
-    fn sync(&self) -> io::Result<()> {
-        Ok(syncfs(&self.dir)?)
-    }
-
-    fn holds(&self, file: &dyn File) -> bool {
-        file.device().is_ok_and(|device| device == self.device)
-    }
-}
-
-/// Major and minor version in a kernel's release text.
-pub(super) fn kernel_version(release: &str) -> Option<(u32, u32)> {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
-    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
 /// Dropping it closes the file, which frees the lock.
@@ -153,7 +118,7 @@ impl FileSystem for OsFileSystem {
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        fs::File::open(path).map_err(not_opened)?.sync_all()
+        system::sync_dir(&fs::File::open(path).map_err(not_opened)?)
     }
 
     fn read_dir(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
@@ -195,8 +160,6 @@ impl FileSystem for OsFileSystem {
         read_plain(path)
     }
 
-    /// Two locks on one file: `fcntl`, which is what Java's `FileChannel.tryLock` takes, against other processes
-    /// (Apache Kafka among them), and `flock`, which also stands between two openers in this process.
     fn lock_exclusive(&self, path: &Path) -> io::Result<Box<dyn LockGuard>> {
         let mut options = fs::OpenOptions::new();
         options
@@ -206,12 +169,10 @@ impl FileSystem for OsFileSystem {
             .truncate(false)
             .mode(FILE_MODE);
         let file = open_plain(&mut options, path)?;
-        let busy = |errno: rustix::io::Errno| match errno {
-            rustix::io::Errno::AGAIN | rustix::io::Errno::ACCESS => io::Error::from(io::ErrorKind::WouldBlock),
+        system::lock_exclusive(&file).map_err(|errno| match errno {
+            Errno::AGAIN | Errno::ACCESS => io::Error::from(io::ErrorKind::WouldBlock),
             other => io::Error::from(other),
-        };
-        flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(busy)?;
-        fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive).map_err(busy)?;
+        })?;
         Ok(Box::new(OsLock(file)))
     }
 
@@ -220,14 +181,6 @@ impl FileSystem for OsFileSystem {
     }
 
     fn open_volume(&self, dir: &Path) -> io::Result<Option<Arc<dyn Volume>>> {
-        let uname = rustix::system::uname();
-        let version = uname.release().to_str().ok().and_then(kernel_version);
-        let is_telling = cfg!(target_os = "linux") && version.is_some_and(|version| version >= TELLING_LINUX);
-        if !is_telling {
-            return Ok(None);
-        }
-        let dir = fs::File::open(dir)?;
-        let device = fstat(&dir)?.st_dev;
-        Ok(Some(Arc::new(OsVolume { dir, device })))
+        system::open_volume(dir)
     }
 }

@@ -19,6 +19,7 @@ use mio::{Events, Interest, Poll, Token, Waker};
 use parking_lot::Mutex;
 
 use super::network::Network;
+use super::system::lower_priority;
 use super::tls::context::TlsContext;
 use super::tls::{HandshakeProgress, TlsLayer, TlsPeer};
 use broker::Principal;
@@ -113,7 +114,7 @@ impl HandshakeThread {
     /// Runs until stopped.
     pub fn run(mut self, network: &Weak<Network>) -> io::Result<()> {
         // Where it is not allowed the thread competes with the loops as an equal.
-        let _ = rustix::process::nice(NICE);
+        let _ = lower_priority(NICE);
         let mut events = Events::with_capacity(256);
         loop {
             match self.poll.poll(&mut events, Some(self.sleep())) {

@@ -8,7 +8,7 @@
 //! requests that are too much for a loop are `request_tasks` of other threads; the bytes that all clients together hold
 //! are bounded by `pressure`, and clients over a quota are `held_back`. Other threads reach a loop through its
 //! `mailbox`; all loops share one `network`. `replica_fetchers` and `peers` are the clients among them: they ask other
-//! brokers, over a `broker_connection`.
+//! brokers, over a `broker_connection`. `linux` and `macos`: calls on sockets that differ, under the same names.
 
 #![forbid(unsafe_code)]
 
@@ -50,6 +50,10 @@ mod to_brokers;
 mod transport;
 mod wall_clock;
 mod warm;
+
+#[cfg_attr(target_os = "linux", path = "linux.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "macos.rs")]
+mod system;
 
 pub use apis::serve_all;
 pub use engine::Engine;

@@ -9,10 +9,8 @@ use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use rustix::io::{Errno, ReadWriteFlags};
-
 use super::transport::Transport;
-use ::io::File;
+use ::io::{File, is_cached};
 use base::error::shortage::is_out_of_descriptors;
 
 /// Bytes of one range that are sent between two checks whether its pages are in memory.
@@ -249,13 +247,9 @@ fn is_in_memory(range: &FileRange, len: usize) -> bool {
     let last = range.position + len as u64 - 1;
     let mut at = range.position;
     loop {
-        let mut byte = [0u8; 1];
-        let mut probe = Ok(0);
-        let probed = range.file.with_fd(&mut |fd| {
-            let mut bytes = [rustix::io::IoSliceMut::new(&mut byte)];
-            probe = rustix::io::preadv2(fd, &mut bytes, at, ReadWriteFlags::NOWAIT);
-        });
-        if probed.is_ok() && matches!(probe, Err(Errno::AGAIN)) {
+        let mut is_there = true;
+        let probed = range.file.with_fd(&mut |fd| is_there = is_cached(fd, at));
+        if probed.is_ok() && !is_there {
             return false;
         }
         if at == last {

@@ -12,6 +12,7 @@ use std::os::fd::AsFd;
 
 use rustix::net::sockopt;
 
+use super::system::{congestion_control, raise_no_signal, set_congestion_control};
 use broker::Options;
 
 /// Kafka's default of `socket.send.buffer.bytes` and `socket.receive.buffer.bytes`; with this value the system's own
@@ -45,19 +46,20 @@ impl SocketOptions {
     /// Sets plain congestion control on `listener`, which its accepted sockets inherit, and notes the system's own.
     pub fn prepare(&mut self, listener: impl AsFd) {
         let listener = listener.as_fd();
-        self.systems_control = sockopt::tcp_congestion(listener).ok();
-        let _ = sockopt::set_tcp_congestion(listener, PLAIN_CONGESTION_CONTROL);
+        self.systems_control = congestion_control(listener).ok();
+        let _ = set_congestion_control(listener, PLAIN_CONGESTION_CONTROL);
     }
 
     /// Sets the options on the socket between `local` and `peer`, which a prepared listener accepted.
     pub fn apply(&self, socket: impl AsFd, local: Option<SocketAddr>, peer: SocketAddr) {
         let socket = socket.as_fd();
+        raise_no_signal(socket);
         let _ = sockopt::set_tcp_nodelay(socket, true);
         let _ = sockopt::set_socket_keepalive(socket, true);
         if let Some(control) = &self.systems_control
             && !is_this_host(local, peer)
         {
-            let _ = sockopt::set_tcp_congestion(socket, control);
+            let _ = set_congestion_control(socket, control);
         }
         if let Some(bytes) = self.send_buffer {
             let _ = sockopt::set_socket_send_buffer_size(socket, bytes);

@@ -16,6 +16,7 @@ fn accepted() -> (TcpStream, TcpStream, SocketAddr) {
     connect(&TcpListener::bind("127.0.0.1:0").unwrap())
 }
 
+#[cfg(target_os = "linux")]
 fn prepared() -> (SocketOptions, TcpListener) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut options = SocketOptions::new(&Options::default());
@@ -23,6 +24,7 @@ fn prepared() -> (SocketOptions, TcpListener) {
     (options, listener)
 }
 
+#[cfg(target_os = "linux")] // macOS has one congestion control
 #[test]
 fn a_client_of_this_host_is_sent_to_without_pacing_from_its_first_moment() {
     let (options, listener) = prepared();
@@ -34,6 +36,7 @@ fn a_client_of_this_host_is_sent_to_without_pacing_from_its_first_moment() {
     assert!(sockopt::tcp_nodelay(&socket).unwrap());
 }
 
+#[cfg(target_os = "linux")] // macOS has one congestion control
 #[test]
 fn a_client_elsewhere_gets_the_systems_congestion_control_back() {
     let (unprepared, _other, _) = accepted();

@@ -17,12 +17,12 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use rustix::io::Errno;
-use rustix::net::SendFlags;
 use rustls::ServerConfig;
 use rustls::pki_types::CertificateDer;
 use rustls::server::UnbufferedServerConnection;
 use rustls::unbuffered::{ConnectionState, EncodeError, EncryptError, UnbufferedStatus};
 
+use super::system::send_flags;
 use broker::Principal;
 
 /// Ciphertext received at a time; four records of the largest size.
@@ -441,11 +441,7 @@ fn count(into: &PlaintextSink<'_>) -> usize {
 
 /// Sends as much as the socket takes.
 fn send<S: AsFd>(socket: &S, bytes: &[u8], more: bool) -> io::Result<usize> {
-    let flags = if more {
-        SendFlags::NOSIGNAL | SendFlags::MORE
-    } else {
-        SendFlags::NOSIGNAL
-    };
+    let flags = send_flags(more);
     let mut sent = 0;
     while sent < bytes.len() {
         match rustix::net::send(socket, &bytes[sent..], flags) {

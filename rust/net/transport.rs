@@ -9,8 +9,9 @@ use std::os::fd::AsFd;
 
 use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags};
+use rustix::net::RecvFlags;
 
+use super::system::{send_file, send_flags};
 use super::tls::{PlaintextSink, TlsLayer};
 use ::io::File;
 
@@ -42,11 +43,7 @@ impl<S: AsFd> Transport<S> {
         if let Some(tls) = &mut self.tls {
             return tls.send(&self.socket, bytes, more);
         }
-        let flags = if more {
-            SendFlags::NOSIGNAL | SendFlags::MORE
-        } else {
-            SendFlags::NOSIGNAL
-        };
+        let flags = send_flags(more);
         let mut sent = 0;
         while sent < bytes.len() {
             match rustix::net::send(&self.socket, &bytes[sent..], flags) {
@@ -70,7 +67,7 @@ impl<S: AsFd> Transport<S> {
         }
         loop {
             let mut sent = Ok(0);
-            file.with_fd(&mut |fd| sent = rustix::fs::sendfile(&self.socket, fd, Some(&mut position), count))?;
+            file.with_fd(&mut |fd| sent = send_file(&self.socket, fd, &mut position, count))?;
             match sent {
                 Ok(n) => return Ok(Some(n)),
                 Err(Errno::INTR) => {}

@@ -66,7 +66,7 @@ OF_PYTHON: Final = (
     Mutant(
         "sync-path-without-fsync",
         f"{_PACKAGE}/plain_files.py",
-        "        os.fsync(descriptor)\n",
+        "        sync_descriptor(descriptor)\n",
         "        pass\n",
         (f"{_PROMISES}[deleted log]",),
         "nothing that Python promises survives a power loss",
@@ -90,7 +90,7 @@ OF_PYTHON: Final = (
     Mutant(
         "adopted-log-without-fsync",
         f"{_PACKAGE}/log/strays.py",
-        "        os.fsync(file.fileno())\n",
+        "        sync_descriptor(file.fileno())\n",
         "",
         (f"{_PROMISES}[adopted log]",),
         "the start after a power loss does not know that a topic was adopted",
@@ -98,7 +98,7 @@ OF_PYTHON: Final = (
     Mutant(
         "exported-file-without-fsync",
         f"{_PACKAGE}/scanning/parquet_files.py",
-        "        os.fsync(file.fileno())\n",
+        "        sync_descriptor(file.fileno())\n",
         "",
         (f"{_PROMISES}[exported file]",),
         "a file that the next export takes for whole is empty after a power loss",

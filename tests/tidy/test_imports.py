@@ -60,6 +60,7 @@ PYTHON_RANKS = {
     "plain_files": 1,
     "exports": 1,
     "protocol": 0,
+    "system": 0,
     "_core": 0,
 }
 """Of folders, sub-folders and the files beside them; a folder that is not here has the rank of the one that it is

@@ -6,7 +6,6 @@ Faults go to stdout, one line each; the progress bar and refusals to stderr. Nev
 from __future__ import annotations
 
 import json
-import os
 import sys
 import threading
 import time
@@ -17,6 +16,7 @@ import click
 from kafkastore.cli.outcome import FailedError
 from kafkastore.cli.output import printable
 from kafkastore.cli.progress import Bar, Reading, progress_option
+from kafkastore.system import processors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -64,7 +64,7 @@ def command(
         )
     from kafkastore._core import Check
 
-    check = Check(list(paths), topic=topic, threads=threads or len(os.sched_getaffinity(0)), deep=is_deep)
+    check = Check(list(paths), topic=topic, threads=threads or processors(), deep=is_deep)
     began = time.monotonic()
     try:
         report = run_check(check, shows_progress)

@@ -6,7 +6,6 @@ Reads the command line, shows progress on stderr and says what was written; ``sc
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 import warnings
@@ -20,6 +19,7 @@ from kafkastore.cli.option_types import OFFSET_OR_TIME, SIZE
 from kafkastore.cli.outcome import FailedError
 from kafkastore.cli.progress import Reading, polled, progress_option
 from kafkastore.cli.scan_options import bounds_options, damage_option, isolation_option, span_options
+from kafkastore.system import processors
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -173,7 +173,7 @@ def _request(given: ExportOptions) -> ExportRequest:
         ignores_corrupt_batches=given.ignores_corrupt_batches,
         file_bytes=given.file_size,
         files=FileOptions(given.compression, given.row_group_size),
-        threads=given.threads or len(os.sched_getaffinity(0)),
+        threads=given.threads or processors(),
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from typing import TYPE_CHECKING, Any, Self
@@ -13,6 +12,7 @@ import click
 from kafkastore.cli.outcome import FailedError
 from kafkastore.cli.output import printable
 from kafkastore.cli.progress import Bar, Reading
+from kafkastore.system import processors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +30,7 @@ def faults_of(log_dirs: list[str], shows_progress: bool) -> int:
     from kafkastore.cli.check import run_check
 
     try:
-        return run_check(Check(log_dirs, threads=len(os.sched_getaffinity(0))), shows_progress).faults
+        return run_check(Check(log_dirs, threads=processors()), shows_progress).faults
     except ValueError as error:
         raise FailedError(error) from None
 

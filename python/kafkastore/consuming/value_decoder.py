@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkastore import _core
 from kafkastore.errors import ConfigError, KafkastoreError
+from kafkastore.system import MemoryFile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,10 +45,10 @@ class ValueDecoder:
             self._spec = _core.value_spec({"subscribe": topic, "mode": "FAILFAST", **options})
         except (ValueError, ConnectionError) as error:
             raise ConfigError(str(error)) from None
-        self._file = os.memfd_create("values")
+        self._file = MemoryFile("values")
 
     def close(self) -> None:
-        os.close(self._file)
+        self._file.close()
 
     def decode(self, values: Sequence[bytes | None]) -> list[dict[str, Any] | DecodeError | None]:
         """What each value says, null for a tombstone; why it cannot be read, for one that is malformed."""
@@ -60,10 +61,10 @@ class ValueDecoder:
 
     def _decoded(self, values: Sequence[bytes | None]) -> list[dict[str, Any] | None]:
         batch = _core.build_batch([(None, value) for value in values], 0)
-        os.ftruncate(self._file, 0)
-        os.pwrite(self._file, batch, 0)
+        os.ftruncate(self._file.descriptor, 0)
+        os.pwrite(self._file.descriptor, batch, 0)
         piece = {
-            "path": f"/proc/self/fd/{self._file}",
+            "path": self._file.path,
             "link": None,
             "base_offset": 0,
             "next_base_offset": LAST_OFFSET,

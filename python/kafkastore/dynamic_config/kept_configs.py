@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from kafkastore.metadata.marks import StoreMark
 from kafkastore.metadata.nodes import topic_id_text
 from kafkastore.plain_files import open_plain, sync_path
+from kafkastore.system import sync_descriptor
 from kafkastore.topic_names import can_be_topic
 
 if TYPE_CHECKING:
@@ -180,7 +181,7 @@ class KeptConfigs:
             with open(path + ".tmp", "wb", opener=open_plain) as file:
                 file.write(b"".join(_line(name, one) for name, one in kept.items()))
                 file.flush()
-                os.fsync(file.fileno())
+                sync_descriptor(file.fileno())
             os.replace(path + ".tmp", path)
             self._unsynced.add(directory)
             self._kept[directory], self._lines[directory] = kept, len(kept)

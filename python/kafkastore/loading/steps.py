@@ -7,7 +7,6 @@ the same load, or by the broker after a day.
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -16,6 +15,7 @@ from kafkastore._core import LoadBuilder, make_staging_dir, sweep_staged
 from kafkastore.loading import staging
 from kafkastore.loading.cluster import LoadClient, LoadedOffsets, LoadError, LoadTopic
 from kafkastore.loading.codecs import CODECS
+from kafkastore.system import processors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -128,7 +128,7 @@ def _build(
         segment_bytes=topic.segment_bytes,
         needs_keys=topic.is_compacted,
         now_ms=int(time.time() * 1000),
-        threads=len(os.sched_getaffinity(0)) if mark is None else 1,
+        threads=processors() if mark is None else 1,
     )
     for stream in streams:
         builder.append(stream)

@@ -26,6 +26,7 @@ from kafkastore.metadata.backup import locked
 from kafkastore.metadata.node_content import InvalidNodeError
 from kafkastore.metadata.nodes import parse_topic_id, topic_id_text
 from kafkastore.plain_files import open_plain, sync_path
+from kafkastore.system import sync_descriptor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -206,7 +207,7 @@ def _add_line(log_dir: str, line: str) -> None:
     with open(os.path.join(log_dir, ADOPT_FILE), "a", encoding="ascii", opener=open_plain) as file:
         file.write(line)
         file.flush()
-        os.fsync(file.fileno())
+        sync_descriptor(file.fileno())
 
 
 def _topic_id(path: str) -> bytes | None:

@@ -24,6 +24,7 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 from kafkastore.plain_files import open_plain, sync_path
+from kafkastore.system import hold_file, sync_data
 
 DIRECTORY_FILE: Final = "kafkastore-metadata.mark"
 """In a log directory."""
@@ -90,15 +91,15 @@ class MarkFile:
         OSError."""
         with _writing:
             descriptor = self._open()
-            fcntl.lockf(descriptor, fcntl.LOCK_EX)
+            fcntl.lockf(descriptor, fcntl.LOCK_EX, 2 * SLOT_BYTES)
             try:
                 _put(descriptor, mark)
             finally:
-                fcntl.lockf(descriptor, fcntl.LOCK_UN)
+                fcntl.lockf(descriptor, fcntl.LOCK_UN, 2 * SLOT_BYTES)
 
     def sync(self) -> None:
         """Syncs the file; the first sync of a file syncs its directory, too. Raises OSError."""
-        os.fdatasync(self._open())
+        sync_data(self._open())
         if not self._has_durable_name:
             sync_path(os.path.dirname(os.path.abspath(self.path)))
             self._has_durable_name = True
@@ -106,9 +107,8 @@ class MarkFile:
     def hold(self, *, is_exclusive: bool = False) -> bool:
         """Locks the file, until it is closed, to show that its store is in use. Processes share the lock unless one of
         them ``is_exclusive``; False when another process's lock excludes this one. Raises OSError."""
-        how = fcntl.LOCK_EX if is_exclusive else fcntl.LOCK_SH
         with suppress(BlockingIOError):
-            fcntl.flock(self._open(), how | fcntl.LOCK_NB)
+            hold_file(self._open(), is_exclusive=is_exclusive)
             return True
         return False
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
+import sys
 import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
@@ -171,6 +172,9 @@ def _connect(path: str, timeout_s: float) -> sqlite3.Connection:
     try:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
+        if sys.platform == "darwin":  # F_FULLFSYNC, as system.sync_descriptor
+            connection.execute("PRAGMA fullfsync = ON")
+            connection.execute("PRAGMA checkpoint_fullfsync = ON")
     except BaseException:
         connection.close()
         raise

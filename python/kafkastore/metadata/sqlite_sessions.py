@@ -10,22 +10,18 @@ A session's row has ``<pid>@<boot id>``; of an earlier version ``<pid>:<start ti
 
 from __future__ import annotations
 
-import fcntl
 import os
-import struct
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from kafkastore.errors import StartupError
 from kafkastore.metadata.processes import is_alive
+from kafkastore.system import is_byte_locked, lock_byte, unlock_byte
 
 if TYPE_CHECKING:
     import sqlite3
 
 SESSIONS_SUFFIX: Final = "-sessions"
-
-_FLOCK: Final = "hhqqi0q"
-"""``struct flock``: type, whence, start, length, pid."""
 
 
 class SessionLocks:
@@ -36,26 +32,20 @@ class SessionLocks:
 
     def hold(self, session: int) -> None:
         """Until :meth:`close`, or this process ends."""
-        fcntl.fcntl(self._file, fcntl.F_OFD_SETLK, _lock(fcntl.F_WRLCK, session))
+        lock_byte(self._file, session)
 
     def release(self, session: int) -> None:
-        fcntl.fcntl(self._file, fcntl.F_OFD_SETLK, _lock(fcntl.F_UNLCK, session))
+        unlock_byte(self._file, session)
 
     def is_held(self, session: int) -> bool:
         """Whether another open file holds the session."""
-        found = fcntl.fcntl(self._file, fcntl.F_OFD_GETLK, _lock(fcntl.F_WRLCK, session))
-        kind: int = struct.unpack(_FLOCK, found)[0]
-        return kind != fcntl.F_UNLCK
+        return is_byte_locked(self._file, session)
 
     def close(self) -> None:
         """Releases all; may be called twice."""
         file, self._file = self._file, -1
         if file >= 0:
             os.close(file)
-
-
-def _lock(kind: int, session: int) -> bytes:
-    return struct.pack(_FLOCK, kind, os.SEEK_SET, session, 1, 0)
 
 
 @cache

@@ -4,7 +4,9 @@ in which formats. Read-only; no lock is taken."""
 from __future__ import annotations
 
 import os
+import sys
 from collections import Counter
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkastore._core import BatchHeaders, ScanError
@@ -16,6 +18,7 @@ from kafkastore.metadata.kafka_metadata import read_metadata
 from kafkastore.metadata.kafka_metadata_log import DIRECTORY
 from kafkastore.plain_files import open_plain
 from kafkastore.scanning.topics import topics
+from kafkastore.system import is_byte_locked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -118,6 +121,10 @@ def _meta(log_dir: str) -> Meta | None:
 
 def _is_locked(log_dir: str) -> bool:
     """Whether a process holds the lock of the directory; taking it could disturb a broker that starts."""
+    if sys.platform == "darwin":
+        with suppress(OSError), open(os.path.join(log_dir, LOCK), "rb", opener=open_plain) as file:
+            return is_byte_locked(file.fileno(), 0)
+        return False
     try:
         found = os.stat(os.path.join(log_dir, LOCK))
         with open(LOCKS, encoding="ascii") as file:

@@ -23,6 +23,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from kafkastore.plain_files import begin_sync, sync_path
+from kafkastore.system import sync_descriptor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -134,7 +135,7 @@ def write_piece(
                 records += group.num_rows
                 progress(group.num_rows)
         file.flush()
-        os.fsync(file.fileno())
+        sync_descriptor(file.fileno())
     return path, records, [lost[1:] for lost in scan.lost]
 
 

@@ -18,6 +18,7 @@ from kafkastore import _core
 from kafkastore.scanning import bounds
 from kafkastore.scanning.unseen import unseen, warn_when_nothing_is_seen
 from kafkastore.scanning.values import as_value_spec, drops_records
+from kafkastore.system import processors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -119,7 +120,7 @@ def scan(
 
 
 def _thread_count(threads: int | None) -> int:
-    return len(os.sched_getaffinity(0)) if threads is None else bounds.as_limit("threads", threads)
+    return processors() if threads is None else bounds.as_limit("threads", threads)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ JVM and imports nothing of PySpark.
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -25,6 +26,8 @@ EXTENSIONS: Final = "io.kafkastore.spark.KafkastoreExtensions"
 
 def jar() -> str:
     """The path of the jar, for ``spark.jars`` or ``--jars``. Raises FileNotFoundError where this build has none."""
+    if sys.platform == "darwin":
+        raise FileNotFoundError("the jar of kafkastore for Spark has natives of Linux; run this Spark in a container")
     path = Path(__file__).parent / "jars" / NAME
     if not path.exists():
         raise FileNotFoundError(

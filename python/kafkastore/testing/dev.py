@@ -17,10 +17,11 @@ import signal
 import socket
 import stat
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from kafkastore.errors import ErrorCode, StartupError
+from kafkastore.system import watch_process
 from kafkastore.testing.broker import Broker
 from kafkastore.testing.cluster import Cluster
 from kafkastore.testing.dev_file import Description, read_description
@@ -98,7 +99,7 @@ class _Ends:
         self._selector = selectors.DefaultSelector()
         self._woken, self._waker = socket.socketpair()
         self._waker.setblocking(False)
-        self._pidfd = -1
+        self._closing = ExitStack()
 
     def __enter__(self) -> Self:
         for number in SIGNALS:
@@ -112,8 +113,7 @@ class _Ends:
         self._selector.close()
         self._woken.close()
         self._waker.close()
-        if self._pidfd >= 0:
-            os.close(self._pidfd)
+        self._closing.close()
 
     def wait(self) -> None:
         while True:
@@ -130,8 +130,7 @@ class _Ends:
         if self._parent is None:
             return
         with suppress(OSError):  # it is gone
-            self._pidfd = os.pidfd_open(self._parent)
-            yield self._pidfd
+            yield watch_process(self._parent, self._closing)
         if os.getppid() != self._parent:
             self._on_signal(0, None)
         with suppress(OSError):  # closed

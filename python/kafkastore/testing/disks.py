@@ -11,7 +11,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from kafkastore.testing.sockets import descriptors
+from kafkastore.system import own_descriptors
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 def refuse_writes(directory: Path) -> int:
     """Returns how many log files are open."""
-    count = 0
-    for number, path in descriptors():
-        if path.startswith(f"{directory}/") and path.endswith(".log"):
+    count, folder = 0, f"{os.path.realpath(directory)}/"
+    for number, path in own_descriptors():
+        if path.startswith(folder) and path.endswith(".log"):
             with suppress(OSError):  # closed meanwhile
                 readable = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
                 try:

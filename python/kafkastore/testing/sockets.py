@@ -1,6 +1,6 @@
 """The sockets of this process by their port, those of the data plane included: they are cut as a network would cut
-them. Linux shows a process its own descriptors; a socket is looked at and shut down by a duplicate, so a descriptor
-that is closed and used again meanwhile is never touched."""
+them. A socket is looked at and shut down by a duplicate of its descriptor, so a descriptor that is closed and used
+again meanwhile is never touched."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import socket
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from kafkastore.system import own_descriptors
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 def cut(ports: Collection[int]) -> int:
     """Shuts the connections down that this process has accepted at these ports. Returns how many."""
     count = 0
-    for one in _at(ports, is_listening=False):
+    for _, one in _at(ports, is_listening=False):
         with one, suppress(OSError):
             one.shutdown(socket.SHUT_RDWR)
             count += 1
@@ -27,35 +29,25 @@ def take_port(port: int) -> list[tuple[int, Any]]:
     """The sockets that listen at the port are closed, and the port is free. Their owner has others under the same
     descriptors, at which nobody ever comes. Returns where they listened: (family, address)."""
     taken: list[tuple[int, Any]] = []
-    for one in _at([port], is_listening=True):
-        with one:
-            taken.append((one.family, one.getsockname()))
-            own = f"socket:[{os.fstat(one.fileno()).st_ino}]"
-        for number, path in descriptors():
-            if path == own:
-                with socket.socket(socket.AF_UNIX) as lonely:
-                    lonely.bind("")  # an abstract name that the system chooses
-                    lonely.listen()
-                    lonely.setblocking(False)
-                    os.dup2(lonely.fileno(), number, inheritable=False)
+    for number, one in _at([port], is_listening=True):
+        with one, socket.socket() as lonely:
+            if (where := (one.family, one.getsockname())) not in taken:
+                taken.append(where)
+            lonely.bind(("127.0.0.1", 0))
+            lonely.listen()
+            lonely.setblocking(False)
+            os.dup2(lonely.fileno(), number, inheritable=False)
     return taken
 
 
-def descriptors() -> Iterator[tuple[int, str]]:
-    """(number, what it is) of this process's open descriptors, those that are closed meanwhile left out."""
-    for name in os.listdir("/proc/self/fd"):
-        with suppress(OSError):
-            yield int(name), os.readlink(f"/proc/self/fd/{name}")
-
-
-def _at(ports: Collection[int], *, is_listening: bool) -> Iterator[socket.socket]:
-    for number, path in descriptors():
+def _at(ports: Collection[int], *, is_listening: bool) -> Iterator[tuple[int, socket.socket]]:
+    for number, path in own_descriptors():
         if not path.startswith("socket:"):
             continue
         with suppress(OSError):
             one = socket.socket(fileno=os.dup(number))
             if _is_at(one, ports, is_listening=is_listening):
-                yield one
+                yield number, one
             else:
                 one.close()
 

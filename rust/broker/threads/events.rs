@@ -1,24 +1,24 @@
 //! The events that the data plane sends to the control plane: requests that the data plane does not serve, and things
 //! that happened.
 //!
-//! One queue, taken in batches; an eventfd is readable while it is not empty. A push never waits for the control plane.
-//! The sources bound the queue's length: a connection has at most one request in it; an append, a partition's in-sync
-//! set, a partition's low watermark, a log directory and a thread have at most one event each.
+//! One queue, taken in batches; its signal (an eventfd on Linux) is readable while it is not empty. A push never waits
+//! for the control plane. The sources bound the queue's length: a connection has at most one request in it; an append,
+//! a partition's in-sync set, a partition's low watermark, a log directory and a thread have at most one event each.
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use rustix::event::{EventfdFlags, eventfd};
 
 use crate::partition::followers::Proposal;
 use crate::requests::budget::Charge;
 use crate::requests::caller::ClientInfo;
 use base::error::ErrorCode;
 use base::place::Offset;
+use base::system::Signal;
 
 /// A request for the control plane.
 #[derive(Debug, PartialEq, Eq)]
@@ -136,13 +136,13 @@ struct Queue {
 /// The queue.
 pub struct EventQueue {
     queue: Mutex<Queue>,
-    signal: OwnedFd,
+    signal: Signal,
 }
 
 impl EventQueue {
-    /// An empty queue with its own eventfd.
+    /// An empty queue with its own signal.
     pub fn new() -> io::Result<Self> {
-        let signal = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let signal = Signal::new()?;
         Ok(Self {
             queue: Mutex::new(Queue {
                 events: VecDeque::new(),
@@ -157,7 +157,7 @@ impl EventQueue {
         self.signal.as_fd()
     }
 
-    /// Whether the eventfd is readable; asks the kernel, as an event loop does.
+    /// Whether the signal is readable; asks the kernel, as an event loop does.
     pub fn is_signalled(&self) -> bool {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
         let mut fds = [PollFd::new(&self.signal, PollFlags::IN)];
@@ -171,9 +171,7 @@ impl EventQueue {
         queue.events.push_back(event);
         if !queue.is_signalled {
             queue.is_signalled = true;
-            // The counter cannot overflow (it is 0 or 1), so this cannot fail; a lost wake-up would show as a stuck
-            // request.
-            let _ = rustix::io::write(&self.signal, &1u64.to_ne_bytes());
+            self.signal.set(); // a lost wake-up would show as a stuck request
         }
     }
 
@@ -203,7 +201,7 @@ impl EventQueue {
         let taken = queue.events.drain(..count).collect();
         if queue.events.is_empty() && queue.is_signalled {
             queue.is_signalled = false;
-            let _ = rustix::io::read(&self.signal, &mut [0u8; 8]);
+            self.signal.clear();
         }
         taken
     }

@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::RwLock;
 
+use base::system::fill_random;
 use protocol::scram::server::{ScramCredential, ScramMechanism};
 
 /// Random bytes from which salts are made.
@@ -61,7 +62,7 @@ impl Default for Credentials {
     /// No users. Without random bytes the salts of users who do not exist can be told; nobody is let in by that.
     fn default() -> Self {
         let mut secret = [0; SECRET_BYTES];
-        let _ = rustix::rand::getrandom(&mut secret[..], rustix::rand::GetRandomFlags::empty());
+        let _ = fill_random(&mut secret);
         Self {
             users: RwLock::default(),
             tokens: RwLock::default(),

@@ -12,6 +12,7 @@ use std::time::Duration;
 use ring::hmac;
 
 use super::bearer::Bearer;
+use base::system::fill_random;
 use protocol::scram::server::{ScramMechanism, is_equal};
 
 /// Largest message of PLAIN: a name and a password of thousands of letters.
@@ -72,10 +73,7 @@ impl PlainUsers {
     /// When the system has no random bytes.
     pub fn new(passwords: &HashMap<String, String>) -> io::Result<Self> {
         let mut salt = [0; SALT_BYTES];
-        let found = rustix::rand::getrandom(&mut salt[..], rustix::rand::GetRandomFlags::empty())?;
-        if found < SALT_BYTES {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
+        fill_random(&mut salt)?;
         let hashes = passwords
             .iter()
             .map(|(user, password)| (user.clone(), hash(&salt, password)));

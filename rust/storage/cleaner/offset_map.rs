@@ -19,11 +19,11 @@ use std::hash::Hasher;
 use std::hint::black_box;
 use std::io;
 
-use rustix::rand::{GetRandomFlags, getrandom};
 use siphasher::sip128::{Hasher128, SipHasher13};
 
 use ::io::heap::prefer_large_pages;
 use base::place::Offset;
+use base::system::fill_random;
 
 /// Bytes of a slot.
 const SLOT_BYTES: usize = size_of::<Slot>();
@@ -91,7 +91,7 @@ impl OffsetMap {
         prefer_large_pages(&mut self.slots);
         self.slots.resize(slots, Slot::default());
         self.max_keys = usable(slots);
-        getrandom(&mut self.secret[..], GetRandomFlags::empty())?;
+        fill_random(&mut self.secret)?;
         (self.first, self.keys, self.latest) = (first, 0, first - 1);
         Ok(())
     }

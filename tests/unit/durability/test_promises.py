@@ -14,7 +14,7 @@ from unit.durability.power_loss import Disk, Line
 from unit.durability.promises import PROMISES, Promise
 
 SOURCES = Path(kafkastore.__file__).parent
-SYNCS = {"fsync", "fdatasync", "sync_path"}
+SYNCS = {"fsync", "fdatasync", "sync_data", "sync_descriptor", "sync_path"}
 
 
 def _check(promise: Promise, folder: Path, left_out: Container[Line] = ()) -> None:

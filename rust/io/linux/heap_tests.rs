@@ -18,7 +18,6 @@ fn freed_blocks_below_one_in_use_are_given_back() {
     drop(last);
 }
 
-#[cfg(target_os = "linux")]
 #[test]
 fn large_memory_may_have_large_pages() {
     let mut memory: Vec<u64> = Vec::with_capacity(2 << 20);

@@ -55,7 +55,6 @@ pub fn give_back() {}
 
 /// Asks for large pages behind memory that is read at random: else nearly every read waits for the address of its page,
 /// too. Only the part of the vector that is not used yet counts, from a large page's first byte on.
-#[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "a system call that no safe wrapper has")]
 pub fn prefer_large_pages<T>(memory: &mut Vec<T>) {
     const LARGE_PAGE: usize = 2 << 20;
@@ -69,10 +68,6 @@ pub fn prefer_large_pages<T>(memory: &mut Vec<T>) {
         unsafe { libc::madvise(start.add(skipped).cast(), whole, libc::MADV_HUGEPAGE) };
     }
 }
-
-/// Does nothing: only Linux takes this advice.
-#[cfg(not(target_os = "linux"))]
-pub fn prefer_large_pages<T>(_memory: &mut Vec<T>) {}
 
 #[cfg(test)]
 #[path = "heap_tests.rs"]
