@@ -18,7 +18,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The Makefile and links to what it reads; PySpark is installed in .venv."""
     folder = tmp_path_factory.mktemp("a tree")
     shutil.copy(ROOT / "Makefile", folder)
-    for name in ("rust", "python", "java", "tests", "benches", "demo", "fuzz"):
+    for name in ("rust", "python", "java", "tests", "benches", "demo", "fuzz", "packaging"):
         (folder / name).symlink_to(ROOT / name)
     for name in ("Cargo.toml", "Cargo.lock", "pyproject.toml", "requirements.txt"):
         (folder / name).symlink_to(ROOT / name)
