@@ -153,4 +153,5 @@ def main() -> None:
                 broker.stop()
 
 
-main()
+if __name__ == "__main__":
+    main()
