@@ -205,7 +205,7 @@ TRANSACTIONS = [
 
 def test_transactions_are_told_as_by_kafka(java: JavaTools, scene: Scene) -> None:
     def plain(text: str) -> str:
-        return re.sub(r"\d{13}\s+\d+\s", "TIMES ", text)
+        return re.sub(r"\d{13}\s+\d+\s+", "TIMES ", text)  # the shorter a number, the more blanks
 
     producer = Producer({"bootstrap.servers": scene.bootstrap, "transactional.id": "kg-open", "log_level": 0})
     producer.init_transactions(LIMIT_S)
