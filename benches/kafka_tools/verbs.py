@@ -48,18 +48,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=10)
     rounds = parser.parse_args().rounds
-    with tempfile.TemporaryDirectory() as folder, KafkastoreBroker(Path(folder), AUTHORIZER) as broker:
-        os.environ["KAFKASTORE_BOOTSTRAP_SERVERS"] = broker.bootstrap
-        run([os.environ.get("KAFKASTORE", "kafkastore"), "topics", "create", TOPIC], "")
-        run([os.environ.get("KAFKASTORE", "kafkastore"), "produce", TOPIC], "a\nb\nc\n")
-        print("| command | `--help` | a request | |")
-        print("|---|---|---|---|")
-        for name in MODULES:
-            asked = REQUESTS.get(name)
-            took = "" if asked is None else f"{milliseconds(asked.split(), rounds):.0f} ms"
-            print(
-                f"| `{name}` | {milliseconds([name, '--help'], rounds):.0f} ms | {took} | {asked or ''} |", flush=True
-            )
+    with tempfile.TemporaryDirectory() as folder:
+        broker = KafkastoreBroker(Path(folder), AUTHORIZER)
+        broker.start()
+        try:
+            os.environ["KAFKASTORE_BOOTSTRAP_SERVERS"] = broker.bootstrap
+            milliseconds(["topics", "create", TOPIC], 1)
+            milliseconds(["produce", TOPIC], 1)
+            table(rounds)
+        finally:
+            broker.stop()
+
+
+def table(rounds: int) -> None:
+    print("| command | `--help` | a request | |")
+    print("|---|---|---|---|")
+    for name in MODULES:
+        asked = REQUESTS.get(name)
+        took = "" if asked is None else f"{milliseconds(asked.split(), rounds):.0f} ms"
+        print(f"| `{name}` | {milliseconds([name, '--help'], rounds):.0f} ms | {took} | {asked or ''} |", flush=True)
 
 
 if __name__ == "__main__":

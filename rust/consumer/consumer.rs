@@ -189,6 +189,9 @@ impl Consumer {
     }
 
     fn wait(&self, limit: Duration) {
+        if self.links.values().any(Link::is_new) {
+            return;
+        }
         let waits = self.links.values().filter_map(Link::waits_for);
         let mut fds: Vec<PollFd<'_>> = waits
             .map(|(socket, flags)| PollFd::from_borrowed_fd(socket, flags))

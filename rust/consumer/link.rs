@@ -145,6 +145,11 @@ impl<Q> Link<Q> {
         }
     }
 
+    /// Whether its first step is due: it has no socket yet that could be waited for.
+    pub(super) fn is_new(&self) -> bool {
+        matches!(self.state, State::Opening(_)) && self.socket().is_none()
+    }
+
     /// What the next step waits for; `None` when it waits for nothing.
     pub(super) fn waits_for(&self) -> Option<(BorrowedFd<'_>, PollFlags)> {
         let wants_to_write = match &self.state {
