@@ -20,7 +20,8 @@ from interop.test_directories import assert_dump_log_accepts
 from peer.java_tools import JavaTools
 from tidy.sources import ROOT
 
-TROUBLE = re.compile(r"^.*\b(?:WARN|WARNING|ERROR|CRITICAL)\b.*$", re.MULTILINE)
+TROUBLE = re.compile(r"^(?!.*loop_lag).*\b(?:WARN|WARNING|ERROR|CRITICAL)\b.*$", re.MULTILINE)
+"""A busy machine is none."""
 
 
 @pytest.fixture

@@ -119,13 +119,18 @@ def test_moves_are_begun_watched_and_cancelled_as_kafkas_does(
 
 
 def test_leaders_are_elected_as_kafkas_does(words: list[str], java: JavaTools, tmp_path: Path) -> None:
+    def turn(replicas: list[int]) -> None:
+        assert ours(MOVES, *words, "--execute", *_file(tmp_path / "turn", (0, replicas))).exit == 0
+        there = f"Partition: 0\tLeader: {replicas[1]}\tReplicas: {replicas[0]},{replicas[1]}\t"
+        shown = ("kafka-topics", *words, "--describe", "--topic", TOPIC)
+        wait_until(lambda: there in ours(*shown).out, 20, f"{TOPIC}-0 is on {replicas}")
+
     def turned(run: Callable[..., ToolResult]) -> str:
         assert ours("kafka-leader-election", *words, "--election-type", "preferred", "--all-topic-partitions").exit == 0
-        moved = ours(MOVES, *words, "--execute", *_file(tmp_path / "turn", (0, [2, 1])))
-        assert moved.exit == 0
+        turn([2, 1])
         elect = ("--election-type", "preferred", "--topic", TOPIC, "--partition", "0")
         first = run("kafka-leader-election", *words, *elect).out
-        assert ours(MOVES, *words, "--execute", *_file(tmp_path / "turn", (0, [1, 2]))).exit == 0
+        turn([1, 2])
         return (
             first + run("kafka-leader-election", *words, "--election-type", "preferred", "--all-topic-partitions").out
         )
