@@ -48,7 +48,8 @@ DEFAULTS: Final = {
     "ip_defaults": "ips",
 }
 """Flags that name an entity, or the default of a type, with the type."""
-PASSWORD: Final = re.compile(r"(password=)[^\],\s]*")
+PASSWORD: Final = re.compile(r"(password=).*", re.DOTALL)
+"""To the end of the argument: a password may have any character."""
 OUTSIDE_BRACKETS: Final = r"(?=[^\]]*(?:\[|$))"
 KEY: Final = re.compile(r"[$a-zA-Z0-9._-]*")
 
@@ -92,7 +93,7 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write(f"{error.client_message}\n")
         return 1
     except KafkastoreError as error:
-        shown = PASSWORD.sub(rf"\1{HIDDEN}", " ".join(arguments))
+        shown = " ".join(PASSWORD.sub(rf"\1{HIDDEN}", one) for one in arguments)
         sys.stderr.write(f"Error while executing config command with args '{shown}'\n")
         java_class = getattr(error, "java_class", None)
         sys.stderr.write(f"{f'org.apache.kafka.common.errors.{java_class}: ' if java_class else ''}{error}\n")
